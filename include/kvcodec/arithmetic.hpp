@@ -1,0 +1,108 @@
+// The arithmetic that encoded bytes depend on, spelled so that it means the same under every compiler and flag.
+//
+// Compilers may fuse a product into the addition that follows it (g++ does so by default, nvcc too, clang on request),
+// which rounds once instead of twice and moves a coordinate across a threshold now and then. So in every encoder:
+//   - a multiply-add is spelled fma();
+//   - no other product reaches an addition, unless it is exact (a factor of +-1 or a power of two). Products go into
+//     comparisons, divisions and other products, where there is nothing to fuse;
+//   - a buffer of products that a quantiser will add up passes through round_products() first;
+//   - sums over coordinates are 16 partial sums (coordinate i in lane i mod 16), then halved 8-4-2-1: what one AVX-512,
+//     two AVX2 or four NEON registers do.
+#pragma once
+
+#include "half.hpp"
+
+#include <cmath>
+#include <cstddef>
+
+namespace kvcodec {
+inline namespace KVCODEC_ISA_NAMESPACE {
+
+/// a*b + c, rounded once, everywhere.
+KVCODEC_HD inline float fma(float a, float b, float c) noexcept {
+#if defined(__CUDA_ARCH__)
+  return __fmaf_rn(a, b, c);
+#else
+  return __builtin_fmaf(a, b, c);
+#endif
+}
+
+/// a*b + c, rounded once or twice, whichever is fast here. Only for results that nobody stores: scores and sums.
+KVCODEC_HD inline float multiply_add(float a, float b, float c) noexcept {
+#if KVCODEC_HAS_FMA
+  return fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+KVCODEC_HD constexpr float absolute(float x) noexcept { return float_from_bits(float_bits(x) & 0x7fffffffu); }
+
+/// IEEE square root (correctly rounded; nvcc's default too).
+KVCODEC_HD inline float square_root(float x) noexcept {
+#if defined(__CUDA_ARCH__)
+  return __fsqrt_rn(x);
+#else
+  return __builtin_sqrtf(x);
+#endif
+}
+
+/// x[i] *= factor for n values, each product rounded and none fused into what reads it.
+KVCODEC_HD inline void round_products(float* x, std::size_t n, float factor) noexcept {
+#if defined(__CUDA_ARCH__)
+  for (std::size_t i = 0; i < n; ++i) x[i] = __fmul_rn(x[i], factor);
+#else
+  for (std::size_t i = 0; i < n; ++i) x[i] = x[i] * factor;
+#if defined(__GNUC__)
+  asm volatile("" : : "r"(x) : "memory");  // what has been in memory has been rounded
+#endif
+#endif
+}
+
+inline constexpr std::size_t lanes = 16;
+
+KVCODEC_HD inline float reduce(float (&lane)[lanes]) noexcept {
+  for (std::size_t width = lanes / 2; width > 0; width /= 2)
+    for (std::size_t l = 0; l < width; ++l) lane[l] += lane[l + width];
+  return lane[0];
+}
+
+/// Sum of x[i]^2.
+template <std::size_t N>
+KVCODEC_HD inline float sum_of_squares(const float* x) noexcept {
+  float lane[lanes] = {};
+  for (std::size_t i = 0; i < N / lanes * lanes; i += lanes)
+    for (std::size_t l = 0; l < lanes; ++l) lane[l] = fma(x[i + l], x[i + l], lane[l]);
+  for (std::size_t l = 0; l < N % lanes; ++l) {
+    const float v = x[N / lanes * lanes + l];
+    lane[l] = fma(v, v, lane[l]);
+  }
+  return reduce(lane);
+}
+
+/// Sum of x[i]*y[i], for scores.
+template <std::size_t N>
+KVCODEC_HD inline float dot_product(const float* x, const float* y) noexcept {
+  float lane[lanes] = {};
+  for (std::size_t i = 0; i < N / lanes * lanes; i += lanes)
+    for (std::size_t l = 0; l < lanes; ++l) lane[l] = multiply_add(x[i + l], y[i + l], lane[l]);
+  for (std::size_t l = 0; l < N % lanes; ++l) {
+    const std::size_t i = N / lanes * lanes + l;
+    lane[l] = multiply_add(x[i], y[i], lane[l]);
+  }
+  return reduce(lane);
+}
+
+/// Square root of a compile-time constant: Newton's iteration in double, for scales and tables.
+constexpr double constant_sqrt(double x) noexcept {
+  double root = x > 1 ? x : 1;
+  for (int i = 0; i < 64; ++i) {
+    const double next = 0.5 * (root + x / root);
+    if (next >= root) break;  // from above the iteration falls until it can fall no further
+    root = next;
+  }
+  return root;
+}
+
+}  // namespace KVCODEC_ISA_NAMESPACE
+}  // namespace kvcodec
