@@ -1,0 +1,42 @@
+// with_codec: the type it names, and errors that name what is unknown.
+#include <kvcodec/kvcodec.hpp>
+
+#include <gtest/gtest.h>
+
+namespace kvcodec {
+namespace {
+
+using Few = Dims<64, 80, 128>;
+
+std::string message(std::string_view name, std::size_t dim, unsigned bits) {
+  bool called = false;
+  const auto result = with_codec<Few>(name, dim, bits, 0, [&](const auto&) { called = true; });
+  EXPECT_EQ(result.ok(), called);
+  return result.message();
+}
+
+TEST(WithCodec, CallsWithTheNamedType) {
+  bool right = false;
+  const auto result = with_codec<Few>("octopus", 80, 3, 9, [&]<class C>(const C& codec) {
+    right = std::is_same_v<C, Octopus<80, 3>> && codec.descriptor() == Octopus<80, 3>(9).descriptor();
+  });
+  EXPECT_TRUE(result.ok());
+  EXPECT_TRUE(right);
+  for (const auto& family : detail::codec_families)
+    for (unsigned bits = family.first_bits; bits <= family.last_bits; ++bits) {
+      const auto each = with_codec<Few>(family.name, 64, bits, 0, [&]<class C>(const C&) { EXPECT_EQ(C::name, family.name); });
+      EXPECT_TRUE(each.ok()) << each.message();
+    }
+}
+
+TEST(WithCodec, ErrorsNameWhatIsUnknown) {
+  EXPECT_EQ(message("octopuss", 64, 3), "unknown codec \"octopuss\": there are octopus, turboquant-mse, lloyd-max, float16, bfloat16");
+  EXPECT_EQ(message("octopus", 100, 3), "codec octopus has no dimension 100: there are 64, 80, 128");
+  EXPECT_EQ(message("octopus", 64, 7), "codec octopus has no width of 7 bits: it takes 1 to 6");
+  EXPECT_EQ(message("octopus", 64, 0), "codec octopus has no width of 0 bits: it takes 1 to 6");
+  EXPECT_EQ(message("float16", 64, 4), "codec float16 has no width of 4 bits: it takes 16");
+  EXPECT_EQ(message("", 64, 4).substr(0, 16), "unknown codec \"\"");
+}
+
+}  // namespace
+}  // namespace kvcodec

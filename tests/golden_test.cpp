@@ -1,0 +1,119 @@
+// Golden bytes: what every codec, width and head size encodes a fixed set of rows to. The same on every compiler, flag and
+// back end, for good: a change here is a change of the format.
+//
+// tests/golden/rows.txt has a line each: name, dimension, bits, row bytes, the FNV-1a hash of all rows' bytes, the first
+// row's first 16 bytes. To write it anew (after a deliberate change of the format): KVCODEC_WRITE_GOLDEN=1 golden_test.
+#include <kvcodec/kvcodec.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace kvcodec {
+namespace {
+
+constexpr std::size_t row_count = 32;
+
+/// Rows whose values are sums of small integers times a power of two: exact in float, and no libm behind them.
+std::vector<float> golden_rows(std::size_t d) {
+  SplitMix64 random(d);
+  std::vector<float> x(row_count * d);
+  const auto bell = [&] {
+    int sum = 0;
+    for (int k = 0; k < 4; ++k) sum += static_cast<int>(random() >> 44);  // 20 bits each
+    return static_cast<float>(sum - (1 << 21)) * 0x1p-19f;
+  };
+  for (std::size_t row = 0; row < row_count; ++row) {
+    float* v = x.data() + row * d;
+    for (std::size_t i = 0; i < d; ++i) v[i] = bell();
+    switch (row) {
+      case 20: for (std::size_t i = 0; i < d; ++i) v[i] = i == d / 3 ? 2.5f : 0.0f; break;        // one-hot
+      case 21: for (std::size_t i = 0; i < d; ++i) v[i] = i == 1 || i == d - 1 ? -1.0f : 0.0f; break;
+      case 22: for (std::size_t i = 0; i < d; ++i) v[i] = 1.0f; break;                            // constant: ties everywhere
+      case 23: for (std::size_t i = 0; i < d; ++i) v[i] = i % 2 == 0 ? 1.0f : -1.0f; break;
+      case 24: v[0] *= 50.0f; v[d / 2] *= 50.0f; break;                                           // outlier channels
+      case 25: for (std::size_t i = 0; i < d; ++i) v[i] *= 0x1p-120f; break;                      // squares underflow
+      case 26: for (std::size_t i = 0; i < d; ++i) v[i] *= 0x1p110f; break;                       // squares overflow
+      case 27: for (std::size_t i = 0; i < d; ++i) v[i] = FLT_MAX; break;                         // the norm overflows
+      case 28: for (std::size_t i = 0; i < d; ++i) v[i] = -0.0f; break;
+      case 29: for (std::size_t i = 0; i < d; ++i) v[i] = v[i] < 0 ? -0x1p-149f : 0x1p-149f; break;  // subnormal
+      case 30: for (std::size_t i = 0; i < d; ++i) v[i] *= i % 4 == 0 ? 0x1p60f : 0x1p-60f; break;
+      case 31: for (std::size_t i = 0; i < d; ++i) v[i] *= 40'000.0f; break;                      // beyond float16's range
+      default: break;
+    }
+  }
+  return x;
+}
+
+template <class C>
+std::string line_of(const C& codec, std::string_view name, unsigned bits) {
+  const auto x = golden_rows(C::dim);
+  std::vector<std::byte> rows(row_count * C::row_bytes);
+  EXPECT_EQ(codec.encode_rows(std::span<const float>(x), Rows{rows.data(), row_count, C::row_bytes}).status, Status::ok);
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const std::byte b : rows) hash = (hash ^ std::to_integer<std::uint64_t>(b)) * 0x100000001b3u;
+  std::ostringstream line;
+  line << name << ' ' << C::dim << ' ' << bits << ' ' << C::row_bytes << std::hex << ' ' << hash << ' ';
+  for (std::size_t i = 0; i < 16 && i < C::row_bytes; ++i) {
+    line << "0123456789abcdef"[std::to_integer<unsigned>(rows[i]) >> 4] << "0123456789abcdef"[std::to_integer<unsigned>(rows[i]) & 15u];
+  }
+  return line.str();
+}
+
+std::vector<std::string> all_lines() {
+  constexpr std::uint64_t seed = 42;
+  std::vector<std::string> lines;
+  for (const auto& family : detail::codec_families) {
+    for (const std::size_t d : AllDims::value) {
+      for (unsigned bits = family.first_bits; bits <= family.last_bits; ++bits) {
+        const auto result = with_codec(family.name, d, bits, seed, [&](const auto& codec) { lines.push_back(line_of(codec, family.name, bits)); });
+        EXPECT_TRUE(result.ok()) << result.message();
+      }
+    }
+  }
+  using N = NormType;
+  lines.push_back(line_of(TurboQuantMse<128, 4, Options{.rounds = 1}>(seed), "turboquant-mse/rounds=1", 4));
+  lines.push_back(line_of(TurboQuantMse<80, 3, Options{.rounds = 2}>(seed), "turboquant-mse/rounds=2", 3));
+  lines.push_back(line_of(TurboQuantMse<128, 3, Options{.norm = N::float16}>(seed), "turboquant-mse/norm=float16", 3));
+  lines.push_back(line_of(TurboQuantMse<128, 3, Options{.norm = N::float32}>(seed), "turboquant-mse/norm=float32", 3));
+  lines.push_back(line_of(Octopus<128, 3, OctopusOptions{.rounds = 1}>(seed), "octopus/rounds=1", 3));
+  lines.push_back(line_of(Octopus<128, 3, OctopusOptions{.rounds = 0}>(seed), "octopus/rounds=0", 3));
+  lines.push_back(line_of(Octopus<128, 2, OctopusOptions{.rounding = Rounding::scalar}>(seed), "octopus/scalar", 2));
+  lines.push_back(line_of(Octopus<128, 4, OctopusOptions{.rounding = Rounding::joint_2x2}>(seed), "octopus/2x2", 4));
+  lines.push_back(line_of(Octopus<64, 4, OctopusOptions{.norm = N::float32}>(seed), "octopus/norm=float32", 4));
+  lines.push_back(line_of(Octopus<128, 3, OctopusOptions{.direction_bits = 3, .length_bits = 5}>(seed), "octopus/split=3,5", 3));
+  lines.push_back(line_of(Octopus<128, 2, OctopusOptions{.direction_bits = 1, .length_bits = 3}>(seed), "octopus/split=1,3", 2));
+  lines.push_back(line_of(Octopus<128, 4, OctopusOptions{.direction_bits = 4, .length_bits = 4}>(seed), "octopus/split=4,4", 4));
+  return lines;
+}
+
+TEST(Golden, EveryCodecWritesTheSameBytesEverywhere) {
+  const auto path = std::filesystem::path(__FILE__).parent_path() / "golden" / "rows.txt";
+  const auto lines = all_lines();
+  if (std::getenv("KVCODEC_WRITE_GOLDEN") != nullptr) {
+    std::ofstream file(path);
+    for (const auto& line : lines) file << line << '\n';
+    ASSERT_TRUE(file.good());
+    GTEST_SKIP() << "wrote " << path;
+  }
+  std::ifstream file(path);
+  ASSERT_TRUE(file.good()) << path;
+  std::size_t differing = 0, read = 0;
+  for (std::string wanted; std::getline(file, wanted); ++read) {
+    ASSERT_LT(read, lines.size());
+    if (lines[read] == wanted) continue;
+    if (++differing <= 10) ADD_FAILURE() << "golden  " << wanted << "\nwritten " << lines[read];
+  }
+  EXPECT_EQ(read, lines.size());
+  EXPECT_EQ(differing, 0u) << "of " << lines.size();
+  std::printf("%zu codecs, %s\n", lines.size(), isa_name.data());
+}
+
+}  // namespace
+}  // namespace kvcodec

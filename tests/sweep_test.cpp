@@ -1,0 +1,82 @@
+// Every codec, every width, every head size: a score is the inner product with the decoded row, a finished sum the sum of
+// decoded rows, and distortion is what that many bits give.
+#include "support/random_rows.hpp"
+
+#include <kvcodec/kvcodec.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+namespace kvcodec {
+namespace {
+
+constexpr std::size_t row_count = 8;
+
+struct Errors {
+  double score = 0, finish = 0, distortion = 0;
+};
+
+template <class C>
+Errors errors_of(const C& codec) {
+  const auto x = kvcodec_test::gaussian_rows(row_count, C::dim, 1), q = kvcodec_test::gaussian_rows(row_count, C::dim, 2);
+  std::vector<std::byte> memory(row_count * C::row_bytes);
+  const Rows rows{memory.data(), row_count, C::row_bytes};
+  EXPECT_EQ(codec.encode_rows(std::span<const float>(x), rows).status, Status::ok);
+  std::vector<float> decoded(x.size());
+  EXPECT_EQ(codec.decode_rows(rows, std::span<float>(decoded)), Status::ok);
+
+  Errors errors;
+  std::array<float, row_count> scores;
+  for (std::size_t i = 0; i < row_count; ++i) {
+    const std::span<const float, C::dim> query(q.data() + i * C::dim, C::dim);
+    EXPECT_EQ(codec.score_rows(codec.prepare(query), rows, scores), Status::ok);
+    for (std::size_t j = 0; j < row_count; ++j) {
+      const auto row = std::span<const float>(decoded).subspan(j * C::dim, C::dim);
+      const double scale = kvcodec_test::length(query) * kvcodec_test::length(std::span<const float>(x).subspan(j * C::dim, C::dim));
+      errors.score = std::max(errors.score, std::abs(static_cast<double>(scores[j]) - kvcodec_test::dot(query, row)) / scale);
+    }
+  }
+  typename C::Accumulator sum;
+  EXPECT_EQ(codec.accumulate_rows(scores, rows, sum), Status::ok);
+  std::array<float, C::dim> out;
+  codec.finish(sum, out);
+  double scale = 0, square = 0;
+  std::array<double, C::dim> exact = {};
+  for (std::size_t j = 0; j < row_count; ++j) {
+    for (std::size_t k = 0; k < C::dim; ++k) exact[k] += static_cast<double>(scores[j]) * decoded[j * C::dim + k];
+    scale += std::abs(static_cast<double>(scores[j])) * kvcodec_test::length(std::span<const float>(x).subspan(j * C::dim, C::dim));
+    errors.distortion += kvcodec_test::relative_square_error(std::span<const float>(x).subspan(j * C::dim, C::dim),
+                                                             std::span<const float>(decoded).subspan(j * C::dim, C::dim)) / row_count;
+  }
+  for (std::size_t k = 0; k < C::dim; ++k) square += (out[k] - exact[k]) * (out[k] - exact[k]);
+  errors.finish = std::sqrt(square) / scale;
+  return errors;
+}
+
+TEST(Sweep, ScoresAndSumsAreThoseOfDecodedRowsAtEveryDimAndWidth) {
+  std::size_t codecs = 0;
+  Errors worst;
+  for (const auto& family : detail::codec_families) {
+    for (const std::size_t d : AllDims::value) {
+      for (unsigned bits = family.first_bits; bits <= family.last_bits; ++bits) {
+        Errors errors;
+        const auto result = with_codec(family.name, d, bits, 5, [&](const auto& codec) { errors = errors_of(codec); });
+        ASSERT_TRUE(result.ok()) << result.message();
+        ++codecs;
+        EXPECT_LE(errors.score, 1e-5) << family.name << " d " << d << " bits " << bits;
+        EXPECT_LE(errors.finish, 1e-5) << family.name << " d " << d << " bits " << bits;
+        // Shannon's bound from below, and one Lloyd-Max bit with room for eight rows' luck from above.
+        EXPECT_LT(errors.distortion, 5.0 * std::pow(0.25, bits < 16 ? bits : 8)) << family.name << " d " << d << " bits " << bits;
+        worst.score = std::max(worst.score, errors.score);
+        worst.finish = std::max(worst.finish, errors.finish);
+      }
+    }
+  }
+  std::printf("%zu codecs: worst score error %.1e |q||x|, worst sum error %.1e sum |w||x|\n", codecs, worst.score, worst.finish);
+  EXPECT_EQ(codecs, std::size(AllDims::value) * (6 + 8 + 8 + 1 + 1));
+}
+
+}  // namespace
+}  // namespace kvcodec
