@@ -22,7 +22,7 @@ TEST(WithCodec, CallsWithTheNamedType) {
   });
   EXPECT_TRUE(result.ok());
   EXPECT_TRUE(right);
-  for (const auto& family : detail::codec_families)
+  for (const auto& family : codec_families)
     for (unsigned bits = family.first_bits; bits <= family.last_bits; ++bits) {
       const auto each = with_codec<Few>(family.name, 64, bits, 0, [&]<class C>(const C&) { EXPECT_EQ(C::name, family.name); });
       EXPECT_TRUE(each.ok()) << each.message();

@@ -3,6 +3,8 @@
 //
 // tests/golden/rows.txt has a line each: name, dimension, bits, row bytes, the FNV-1a hash of all rows' bytes, the first
 // row's first 16 bytes. To write it anew (after a deliberate change of the format): KVCODEC_WRITE_GOLDEN=1 golden_test.
+#include "support/dims.hpp"
+
 #include <kvcodec/kvcodec.hpp>
 
 #include <gtest/gtest.h>
@@ -18,6 +20,7 @@
 namespace kvcodec {
 namespace {
 
+using kvcodec_test::TestDims;
 constexpr std::size_t row_count = 32;
 
 /// Rows whose values are sums of small integers times a power of two: exact in float, and no libm behind them.
@@ -69,10 +72,10 @@ std::string line_of(const C& codec, std::string_view name, unsigned bits) {
 std::vector<std::string> all_lines() {
   constexpr std::uint64_t seed = 42;
   std::vector<std::string> lines;
-  for (const auto& family : detail::codec_families) {
-    for (const std::size_t d : AllDims::value) {
+  for (const auto& family : codec_families) {
+    for (const std::size_t d : TestDims::value) {
       for (unsigned bits = family.first_bits; bits <= family.last_bits; ++bits) {
-        const auto result = with_codec(family.name, d, bits, seed, [&](const auto& codec) { lines.push_back(line_of(codec, family.name, bits)); });
+        const auto result = with_codec<TestDims>(family.name, d, bits, seed, [&](const auto& codec) { lines.push_back(line_of(codec, family.name, bits)); });
         EXPECT_TRUE(result.ok()) << result.message();
       }
     }
@@ -104,13 +107,18 @@ TEST(Golden, EveryCodecWritesTheSameBytesEverywhere) {
   }
   std::ifstream file(path);
   ASSERT_TRUE(file.good()) << path;
-  std::size_t differing = 0, read = 0;
-  for (std::string wanted; std::getline(file, wanted); ++read) {
-    ASSERT_LT(read, lines.size());
-    if (lines[read] == wanted) continue;
-    if (++differing <= 10) ADD_FAILURE() << "golden  " << wanted << "\nwritten " << lines[read];
+  // A line's key is its name, dimension and bits; lines of dimensions that this build leaves out are passed over.
+  const auto key = [](const std::string& line) { return line.substr(0, line.find(' ', line.find(' ', line.find(' ') + 1) + 1)); };
+  std::map<std::string, std::string> golden;
+  for (std::string line; std::getline(file, line);) golden[key(line)] = line;
+  if (std::is_same_v<TestDims, AllDims>) {
+    EXPECT_EQ(golden.size(), lines.size());
   }
-  EXPECT_EQ(read, lines.size());
+  std::size_t differing = 0;
+  for (const auto& line : lines) {
+    if (golden[key(line)] == line) continue;
+    if (++differing <= 10) ADD_FAILURE() << "golden  " << golden[key(line)] << "\nwritten " << line;
+  }
   EXPECT_EQ(differing, 0u) << "of " << lines.size();
   std::printf("%zu codecs, %s\n", lines.size(), isa_name.data());
 }

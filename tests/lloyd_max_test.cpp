@@ -1,9 +1,9 @@
 // The per-coordinate quantiser against the oracle's, which solves its own books.
 #include "oracle/scalar_codec.hpp"
+#include "support/dims.hpp"
 #include "support/random_rows.hpp"
 
 #include <kvcodec/codec.hpp>
-#include <kvcodec/factory.hpp>
 
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ void check_all_widths() {
 }
 
 TEST(LloydMax, IsTheOraclesQuantizerAtEveryDimAndWidth) {
-  []<std::size_t... D>(Dims<D...>) { (check_all_widths<D>(), ...); }(AllDims{});
+  []<std::size_t... D>(Dims<D...>) { (check_all_widths<D>(), ...); }(kvcodec_test::TestDims{});
 }
 
 TEST(LloydMax, ATieGoesToTheLowerIndex) {

@@ -1,5 +1,6 @@
 // Every codec, every width, every head size: a score is the inner product with the decoded row, a finished sum the sum of
 // decoded rows, and distortion is what that many bits give.
+#include "support/dims.hpp"
 #include "support/random_rows.hpp"
 
 #include <kvcodec/kvcodec.hpp>
@@ -12,6 +13,7 @@
 namespace kvcodec {
 namespace {
 
+using kvcodec_test::TestDims;
 constexpr std::size_t row_count = 8;
 
 struct Errors {
@@ -58,11 +60,11 @@ Errors errors_of(const C& codec) {
 TEST(Sweep, ScoresAndSumsAreThoseOfDecodedRowsAtEveryDimAndWidth) {
   std::size_t codecs = 0;
   Errors worst;
-  for (const auto& family : detail::codec_families) {
-    for (const std::size_t d : AllDims::value) {
+  for (const auto& family : codec_families) {
+    for (const std::size_t d : TestDims::value) {
       for (unsigned bits = family.first_bits; bits <= family.last_bits; ++bits) {
         Errors errors;
-        const auto result = with_codec(family.name, d, bits, 5, [&](const auto& codec) { errors = errors_of(codec); });
+        const auto result = with_codec<TestDims>(family.name, d, bits, 5, [&](const auto& codec) { errors = errors_of(codec); });
         ASSERT_TRUE(result.ok()) << result.message();
         ++codecs;
         EXPECT_LE(errors.score, 1e-5) << family.name << " d " << d << " bits " << bits;
@@ -75,7 +77,7 @@ TEST(Sweep, ScoresAndSumsAreThoseOfDecodedRowsAtEveryDimAndWidth) {
     }
   }
   std::printf("%zu codecs: worst score error %.1e |q||x|, worst sum error %.1e sum |w||x|\n", codecs, worst.score, worst.finish);
-  EXPECT_EQ(codecs, std::size(AllDims::value) * (6 + 8 + 8 + 1 + 1));
+  EXPECT_EQ(codecs, std::size(TestDims::value) * (6 + 8 + 8 + 1 + 1));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 namespace kvcodec {
 inline namespace KVCODEC_ISA_NAMESPACE {
@@ -60,6 +61,12 @@ KVCODEC_HD inline void round_products(float* x, std::size_t n, float factor) noe
 }
 
 inline constexpr std::size_t lanes = 16;
+
+/// f(0), …, f(N-1), unrolled: a loop over steps round a loop over lanes keeps its lanes in registers only when it is gone.
+template <std::size_t N, class F>
+KVCODEC_HD constexpr void unrolled(F f) noexcept {
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (f(I), ...); }(std::make_index_sequence<N>{});
+}
 
 KVCODEC_HD inline float reduce(float (&lane)[lanes]) noexcept {
   for (std::size_t width = lanes / 2; width > 0; width /= 2)

@@ -27,9 +27,7 @@ using AllDims = Dims<4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 48, 56, 64, 72, 80, 9
 
 inline namespace KVCODEC_ISA_NAMESPACE {
 
-namespace detail {
-
-/// One name's codecs: widths 1 to Last, or exactly 16 for uncompressed rows.
+/// What with_codec knows: names, and the widths each takes.
 struct CodecFamily {
   std::string_view name;
   unsigned first_bits, last_bits;
@@ -37,23 +35,31 @@ struct CodecFamily {
 inline constexpr CodecFamily codec_families[] = {
     {"octopus", 1, 6}, {"turboquant-mse", 1, 8}, {"lloyd-max", 1, 8}, {"float16", 16, 16}, {"bfloat16", 16, 16}};
 
-template <std::size_t D, unsigned... B, class Make>
+namespace detail {
+
+template <unsigned... B, class Make>
 bool dispatch_bits(unsigned bits, std::integer_sequence<unsigned, B...>, Make make) {
   return ((bits == B + 1 && (make(std::integral_constant<unsigned, B + 1>{}), true)) || ...);
+}
+
+/// A function of its own for each codec: inlined into one, they would make a function that takes a compiler hours.
+template <class C, class F>
+[[gnu::noinline]] void call_with(std::uint64_t seed, F& f) {
+  f(C(seed));
 }
 
 template <std::size_t D, class F>
 void dispatch(std::string_view name, unsigned bits, std::uint64_t seed, F& f) {
   if (name == "octopus")
-    dispatch_bits<D>(bits, std::make_integer_sequence<unsigned, 6>{}, [&](auto b) { f(Octopus<D, b.value>(seed)); });
+    dispatch_bits(bits, std::make_integer_sequence<unsigned, 6>{}, [&](auto width) { call_with<Octopus<D, width.value>>(seed, f); });
   else if (name == "turboquant-mse")
-    dispatch_bits<D>(bits, std::make_integer_sequence<unsigned, 8>{}, [&](auto b) { f(TurboQuantMse<D, b.value>(seed)); });
+    dispatch_bits(bits, std::make_integer_sequence<unsigned, 8>{}, [&](auto width) { call_with<TurboQuantMse<D, width.value>>(seed, f); });
   else if (name == "lloyd-max")
-    dispatch_bits<D>(bits, std::make_integer_sequence<unsigned, 8>{}, [&](auto b) { f(LloydMax<D, b.value>(seed)); });
+    dispatch_bits(bits, std::make_integer_sequence<unsigned, 8>{}, [&](auto width) { call_with<LloydMax<D, width.value>>(seed, f); });
   else if (name == "float16")
-    f(Float16<D>(seed));
+    call_with<Float16<D>>(seed, f);
   else
-    f(BFloat16<D>(seed));
+    call_with<BFloat16<D>>(seed, f);
 }
 
 template <std::size_t... D, class F>
@@ -74,9 +80,9 @@ std::string list(Dims<D...>) {
 /// not called. bits: 1 to 6 (octopus), 1 to 8 (turboquant-mse, lloyd-max), 16 (float16, bfloat16).
 template <class DimList = AllDims, class F>
 Result<void> with_codec(std::string_view name, std::size_t dim, unsigned bits, std::uint64_t seed, F&& f) {
-  const detail::CodecFamily* family = nullptr;
+  const CodecFamily* family = nullptr;
   std::string names;
-  for (const auto& candidate : detail::codec_families) {
+  for (const auto& candidate : codec_families) {
     if (candidate.name == name) family = &candidate;
     names += (names.empty() ? "" : ", ") + std::string(candidate.name);
   }

@@ -25,9 +25,9 @@ class SplitMix64 {
     return z ^ (z >> 31);
   }
 
-  /// Uniform on the open interval (0, 1): odd multiples of 2^-54.
+  /// Uniform on the open interval (0, 1): odd multiples of 2^-53, so that neither a logarithm nor its complement meets 0.
   KVCODEC_HD constexpr double uniform() noexcept {
-    return (static_cast<double>((*this)() >> 11) + 0.5) * 0x1p-53;
+    return static_cast<double>((*this)() >> 11 | 1u) * 0x1p-53;
   }
 
  private:

@@ -92,9 +92,8 @@ inline double top_k_recall(std::span<const double> reference, std::span<const do
   assert(reference.size() == coded.size());
   const std::vector<std::size_t> wanted = top_k(reference, k), found = top_k(coded, k);
   if (wanted.empty()) return 1;
-  const auto hits = std::count_if(wanted.begin(), wanted.end(), [&](std::size_t i) {
-    return std::find(found.begin(), found.end(), i) != found.end();
-  });
+  const auto hits = std::count_if(wanted.begin(), wanted.end(),
+                                  [&](std::size_t i) { return std::find(found.begin(), found.end(), i) != found.end(); });
   return static_cast<double>(hits) / static_cast<double>(wanted.size());
 }
 

@@ -15,10 +15,10 @@ inline namespace KVCODEC_ISA_NAMESPACE {
 
 /// Means over rows, each row weighing the same however long it is.
 struct Distortion {
-  double relative_error = 0;   ///< D = mean of |x - y|^2 / |x|^2; no unit; 0 is exact, 1 is what answering zeros costs
-  double cosine = 0;           ///< mean of <x, y> / (|x| |y|); a row decoded to zeros counts as 0
-  std::size_t rows = 0;        ///< that the means are over
-  std::size_t zero_rows = 0;   ///< rows of zeros, left out of the means: they have no relative error and no direction
+  double relative_error = 0;  ///< D = mean of |x - y|^2 / |x|^2; no unit; 0 is exact, 1 is what answering zeros costs
+  double cosine = 0;          ///< mean of <x, y> / (|x| |y|); a row decoded to zeros counts as 0
+  std::size_t rows = 0;       ///< that the means are over
+  std::size_t zero_rows = 0;  ///< rows of zeros, left out of the means: they have no relative error and no direction
 };
 
 /// Gathers distortion over any number of calls. Sums in double: no overflow for any float rows.

@@ -65,8 +65,13 @@ struct LloydMaxQuantizer {
 
   /// u: dim coordinates of a unit vector. code: code_bytes.
   KVCODEC_HD static void encode(const float* u, std::byte* code) noexcept {
-    std::uint8_t index[D];
-    for (std::size_t i = 0; i < D; i += lanes) classify(u + i, D - i < lanes ? D - i : lanes, index + i);
+    std::uint8_t index[(D + lanes - 1) / lanes * lanes];
+    for (std::size_t i = 0; i < D / lanes * lanes; i += lanes) classify(u + i, index + i);
+    if constexpr (D % lanes != 0) {
+      float tail[lanes] = {};
+      for (std::size_t l = 0; l < D % lanes; ++l) tail[l] = u[D / lanes * lanes + l];
+      classify(tail, index + D / lanes * lanes);
+    }
     pack<B, D>(index, code);
   }
 
@@ -93,19 +98,20 @@ struct LloydMaxQuantizer {
   }
 
  private:
-  /// index[i] = how many boundaries lie below u[i], for n <= 16 coordinates.
-  KVCODEC_HD static void classify(const float* u, std::size_t n, std::uint8_t* index) noexcept {
+  /// index[l] = how many boundaries lie below u[l], for sixteen coordinates.
+  KVCODEC_HD static void classify(const float* u, std::uint8_t* index) noexcept {
     const float* boundaries = table<SphereBoundaries<D, B>>();
     std::int32_t below[lanes] = {};
     if constexpr (B <= 4) {
-      for (std::size_t k = 0; k < (std::size_t{1} << B) - 1; ++k)
-        for (std::size_t l = 0; l < n; ++l) below[l] += u[l] > boundaries[k] ? 1 : 0;
+      unrolled<(std::size_t{1} << B) - 1>([&](std::size_t k) {
+        for (std::size_t l = 0; l < lanes; ++l) below[l] += u[l] > boundaries[k] ? 1 : 0;
+      });
     } else {
       // The same count by bisection: boundaries ascend, so those below u[l] are the first so many.
       for (std::int32_t step = 1 << (B - 1); step > 0; step /= 2)
-        for (std::size_t l = 0; l < n; ++l) below[l] += step * static_cast<std::int32_t>(u[l] > boundaries[below[l] + step - 1]);
+        for (std::size_t l = 0; l < lanes; ++l) below[l] += step * static_cast<std::int32_t>(u[l] > boundaries[below[l] + step - 1]);
     }
-    for (std::size_t l = 0; l < n; ++l) index[l] = static_cast<std::uint8_t>(below[l]);
+    for (std::size_t l = 0; l < lanes; ++l) index[l] = static_cast<std::uint8_t>(below[l]);
   }
 };
 

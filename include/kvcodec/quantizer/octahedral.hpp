@@ -72,8 +72,10 @@ struct UnfoldedPoint {
   float x, y, z;
 };
 KVCODEC_HD constexpr UnfoldedPoint octahedral_unfold(float xi, float eta) noexcept {
-  const float z = (1.0f - xi) - eta;
-  return z >= 0.0f ? UnfoldedPoint{xi, eta, z} : UnfoldedPoint{1.0f - eta, 1.0f - xi, z};
+  // Where z < 0 the point is (1 - eta, 1 - xi): written as selects, which vectorise where a branch does not.
+  const float other_x = 1.0f - eta, other_y = 1.0f - xi;
+  const float z = other_y - eta;
+  return {z >= 0.0f ? xi : other_x, z >= 0.0f ? eta : other_y, z};
 }
 
 /// Unit directions of all cells with x, y >= 0, index = |xi| + |eta| * 2^(Bits-1), as x, y, z, 0.
@@ -164,13 +166,13 @@ struct OctahedralQuantizer {
     }
     const float* boundaries = table<OctahedralBoundaries<DirectionBits>>();
     std::int32_t i[lanes] = {}, j[lanes] = {};
-    for (std::int32_t k = 0; k < last; ++k) {
+    unrolled<static_cast<std::size_t>(last)>([&](std::size_t k) {
       for (std::size_t l = 0; l < lanes; ++l) {
         const float boundary = boundaries[k] * l1[l];
         i[l] += l1_xi[l] > boundary ? 1 : 0;
         j[l] += l1_eta[l] > boundary ? 1 : 0;
       }
-    }
+    });
     if constexpr (Round != Rounding::scalar) {
       for (std::size_t l = 0; l < lanes; ++l) {
         i[l] = first_candidate(i[l], t.x[l] < 0.0f, last);
@@ -187,7 +189,7 @@ struct OctahedralQuantizer {
         eta[k][l] = magnitudes[clip(j[l] + k, last)];
       }
     }
-    float best_dot[lanes], best_square[lanes];
+    float best_dot[lanes] = {}, best_square[lanes] = {};
     std::int32_t best[lanes] = {};
     for (std::int32_t k = 0; k < side * side; ++k) {
       for (std::size_t l = 0; l < lanes; ++l) {
@@ -195,7 +197,7 @@ struct OctahedralQuantizer {
         float dot = fma(a[l], m.x, fma(b[l], m.y, t.z[l] * m.z));
         dot = dot > 0.0f ? dot : 0.0f;
         const float square = fma(m.x, m.x, fma(m.y, m.y, m.z * m.z));
-        const bool better = k == 0 || (dot * dot) * best_square[l] > (best_dot[l] * best_dot[l]) * square;
+        const bool better = (k == 0) | ((dot * dot) * best_square[l] > (best_dot[l] * best_dot[l]) * square);
         best[l] = better ? k : best[l];
         best_dot[l] = better ? dot : best_dot[l];
         best_square[l] = better ? square : best_square[l];
@@ -210,8 +212,9 @@ struct OctahedralQuantizer {
       }
       best_dot[l] = reach;
     }
-    for (std::size_t k = 0; k < (std::size_t{1} << LengthBits) - 1; ++k)
+    unrolled<(std::size_t{1} << LengthBits) - 1>([&](std::size_t k) {
       for (std::size_t l = 0; l < lanes; ++l) code.length[l] += best_dot[l] > squares[k] * best_square[l] ? 1 : 0;
+    });
     for (std::size_t l = 0; l < lanes; ++l) {
       code.xi[l] = clip(i[l] + best[l] / side, last);
       code.eta[l] = clip(j[l] + best[l] % side, last);

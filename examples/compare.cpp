@@ -1,0 +1,100 @@
+// Compares codecs on keys, values and queries: a table, a CSV and a rate-distortion picture. --help tells the rest.
+//
+//   options.hpp    the command line          measure.hpp      what is measured, and how
+//   npy.hpp        files of arrays           report.hpp       the table and the CSV
+//   input.hpp      heads and queries         plot.hpp         the picture
+//   any_codec.hpp  codecs at run time        output_file.hpp  files that appear whole or not at all
+#include "compare/any_codec.hpp"
+#include "compare/help.hpp"
+#include "compare/input.hpp"
+#include "compare/measure.hpp"
+#include "compare/options.hpp"
+#include "compare/output_file.hpp"
+#include "compare/plot.hpp"
+#include "compare/report.hpp"
+
+#include "kvcodec/config.hpp"
+
+#include <unistd.h>
+
+#include <cstddef>
+#include <iostream>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Where the shipped data are; the build says so in full, so that the program runs from anywhere.
+#ifndef KVCODEC_EXAMPLE_DATA
+#define KVCODEC_EXAMPLE_DATA "examples/data"
+#endif
+
+namespace {
+
+using namespace compare;
+
+/// Everything that can be known to fail before the long work.
+Result<void> check_outputs(const Options& options) {
+  if (!options.csv.empty())
+    if (auto writable = check_writable(options.csv); !writable) return writable;
+  if (options.plot.empty()) return {};
+  if (auto named = check_picture_name(options.plot); !named) return named;
+  if (options.plot_asked_for && !has_gnuplot()) return error(std::string(how_to_get_gnuplot));
+  if (auto writable = check_writable(options.plot); !writable)
+    return error(writable.message() + (options.plot_asked_for ? "" : " (--no-plot draws no picture)"));
+  return {};
+}
+
+void show_progress(std::size_t done, std::size_t total) {
+  if (::isatty(STDERR_FILENO) == 0) return;
+  // The line is wiped at the end, so that the table begins on a clean one.
+  std::cerr << "\r\033[K" << (done == total ? "" : "measuring: " + std::to_string(100 * done / total) + " %") << std::flush;
+}
+
+Result<void> run(const Options& options) {
+  if (auto possible = check_outputs(options); !possible) return possible;
+  const Result<Input> input = load_input(options, KVCODEC_EXAMPLE_DATA);
+  if (!input) return error(input.message());
+  const Result<Codecs> codecs = choose_codecs(options, input->dim, input->blame);
+  if (!codecs) return error(codecs.message());
+
+  const std::vector<Measurement> measurements = measure(*input, *codecs, show_progress);
+  const std::string size = std::to_string(input->heads.size()) + (input->heads.size() == 1 ? " head" : " heads") + " of " +
+                           std::to_string(input->tokens) + " tokens, d = " + std::to_string(input->dim);
+  std::cout << "data:    " << input->title << "; " << size << "\nqueries: " << input->about_queries
+            << "\ncode:    " << kvcodec::isa_name << ", one thread; seed " << options.seed << "\n\n"
+            << table(measurements) << "\n"
+            << "dB: over Shannon's bound at the true rate, bits/x. compare --help explains every column.\n";
+
+  if (!options.csv.empty()) {
+    if (auto written = write_file(options.csv, csv(measurements, input->dim)); !written) return written;
+    std::cout << "CSV: " << options.csv << "\n";
+  }
+  if (!options.plot.empty() && !has_gnuplot()) {
+    std::cerr << "compare: no picture was drawn: " << how_to_get_gnuplot << "\n";
+  } else if (!options.plot.empty()) {
+    const std::string script = plot_script(measurements, input->title, size, is_png(options.plot));
+    if (auto drawn = draw(options.plot, script); !drawn) return drawn;
+    std::cout << "picture: " << options.plot << "\n";
+  }
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string_view> arguments(argv + (argc > 0), argv + argc);
+  const Result<Options> options = parse_options(arguments);
+  Result<void> done;
+  try {
+    if (!options) done = error(options.message());
+    else if (options->help) std::cout << help_text;
+    else done = run(*options);
+  } catch (const std::bad_alloc&) {
+    done = error("out of memory");
+  }
+  if (done.ok() && !std::cout.flush()) done = error("standard output cannot be written");
+  if (done.ok()) return 0;
+  std::cerr << "compare: " << done.message() << "\n";
+  return 2;
+}

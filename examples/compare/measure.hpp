@@ -1,0 +1,196 @@
+// Measures every codec on every head: what it loses, what attention makes of that, and how long it takes.
+#pragma once
+
+#include "any_codec.hpp"
+#include "input.hpp"
+
+#include "kvcodec/quality/attention.hpp"
+#include "kvcodec/quality/distortion.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace compare {
+
+namespace quality = kvcodec::quality;
+
+struct Spread {
+  double mean = 0, worst = 0;
+};
+
+/// One row of the table.
+struct Measurement {
+  std::shared_ptr<const AnyCodec> codec;
+  quality::Distortion keys;
+  std::optional<quality::Distortion> values;
+  Spread score_error;                   ///< |<q, k> - coded score|, not scaled, over the keys each query sees
+  std::optional<double> output_error;   ///< |o - o'| / |o|, mean over queries, weights and values both coded
+  Spread divergence;                    ///< KL of the attention, nats
+  double top5_recall = 0;               ///< mean over queries
+  double encode_ns = 0, decode_ns = 0;  ///< a row
+};
+
+namespace detail {
+
+class SpreadSum {
+ public:
+  void add(double x) noexcept {
+    sum_ += x;
+    if (!(x <= worst_)) worst_ = x;  // a NaN is the worst there is, and stays
+    ++count_;
+  }
+  Spread spread() const noexcept { return {count_ == 0 ? 0.0 : sum_ / static_cast<double>(count_), worst_}; }
+
+ private:
+  double sum_ = 0, worst_ = 0;
+  std::size_t count_ = 0;
+};
+
+/// Attention of one query over what was not coded.
+struct Reference {
+  std::vector<double> scores, log_weights, output;
+
+  Reference(std::span<const float> query, std::span<const float> keys, std::span<const float> values)
+      : scores(keys.size() / query.size()), log_weights(scores.size()) {
+    quality::attention_scores(query, keys, scores);
+    quality::log_softmax(scores, quality::softmax_scale(query.size()), log_weights);
+    if (values.empty()) return;
+    std::vector<double> weights(scores.size());
+    std::ranges::transform(log_weights, weights.begin(), [](double x) { return std::exp(x); });
+    output.resize(query.size());
+    quality::weighted_sum(weights, values, output);
+  }
+};
+
+/// One codec's row of the table in the making, with one head's packed rows.
+class Run {
+ public:
+  Run(std::shared_ptr<const AnyCodec> codec, std::size_t dim) : codec_(std::move(codec)), dim_(dim) {}
+
+  void enter(const Head& head) {
+    store(head.keys, packed_keys_, keys_);
+    store(head.values, packed_values_, values_);
+  }
+
+  void attend(std::span<const float> query, const Reference& reference) {
+    const std::size_t n = reference.scores.size();
+    const auto rows = [&](const std::vector<std::byte>& packed) { return ConstRows(packed.data(), n, codec_->row_bytes); };
+    floats_.resize(n);
+    scores_.resize(n);
+    log_weights_.resize(n);
+    codec_->score(query, rows(packed_keys_), floats_);
+    for (std::size_t i = 0; i < n; ++i) {
+      scores_[i] = static_cast<double>(floats_[i]);
+      score_error_.add(std::abs(reference.scores[i] - scores_[i]));
+    }
+    quality::log_softmax(scores_, quality::softmax_scale(dim_), log_weights_);
+    divergence_.add(quality::kl_divergence(reference.log_weights, log_weights_));
+    recall_.add(quality::top_k_recall(reference.scores, scores_, 5));
+    if (packed_values_.empty()) return;
+    for (std::size_t i = 0; i < n; ++i) floats_[i] = static_cast<float>(std::exp(log_weights_[i]));
+    decoded_.resize(dim_);
+    codec_->combine(floats_, rows(packed_values_), decoded_);
+    output_error_.add(quality::relative_error(reference.output, std::vector<double>(decoded_.begin(), decoded_.end())));
+  }
+
+  Measurement result() const {
+    Measurement m;
+    m.codec = codec_;
+    m.keys = keys_.mean();
+    m.score_error = score_error_.spread();
+    m.divergence = divergence_.spread();
+    m.top5_recall = recall_.spread().mean;
+    if (packed_values_.empty()) return m;
+    m.values = values_.mean();
+    m.output_error = output_error_.spread().mean;
+    return m;
+  }
+
+ private:
+  void store(std::span<const float> vectors, std::vector<std::byte>& packed, quality::DistortionSum& distortion) {
+    const std::size_t count = vectors.size() / dim_;
+    packed.resize(count * codec_->row_bytes);
+    decoded_.resize(vectors.size());
+    const Rows rows{packed.data(), count, codec_->row_bytes};
+    codec_->encode(vectors, rows);
+    codec_->decode(rows, decoded_);
+    distortion.add(vectors, decoded_, dim_);
+  }
+
+  std::shared_ptr<const AnyCodec> codec_;
+  std::size_t dim_;
+  std::vector<std::byte> packed_keys_, packed_values_;
+  quality::DistortionSum keys_, values_;
+  SpreadSum score_error_, divergence_, recall_, output_error_;
+  std::vector<float> decoded_, floats_;  // working memory
+  std::vector<double> scores_, log_weights_;
+};
+
+/// The median over 15 repetitions of work(), which does `rows` rows, in nanoseconds a row. The first, cold one is left out.
+template <class Work>
+double median_ns_a_row(std::size_t rows, Work work) {
+  using Clock = std::chrono::steady_clock;
+  const std::size_t passes = std::max<std::size_t>(1, 512 / rows);  // long enough for the clock
+  std::vector<double> times;
+  work();
+  for (int repetition = 0; repetition < 15; ++repetition) {
+    const auto start = Clock::now();
+    for (std::size_t pass = 0; pass < passes; ++pass) work();
+    const std::chrono::duration<double, std::nano> elapsed = Clock::now() - start;
+    times.push_back(elapsed.count() / static_cast<double>(rows * passes));
+  }
+  std::ranges::nth_element(times, times.begin() + 7);
+  return times[7];
+}
+
+/// Encodes and decodes up to 512 keys of one head, which stay in cache: the codec's own cost, not the memory's.
+inline void time_codec(const Input& input, Measurement& m) {
+  const std::size_t count = std::min<std::size_t>(input.tokens, 512);
+  const auto keys = input.heads.front().keys.first(count * input.dim);
+  std::vector<std::byte> packed(count * m.codec->row_bytes);
+  std::vector<float> decoded(keys.size());
+  const Rows rows{packed.data(), count, m.codec->row_bytes};
+  m.encode_ns = median_ns_a_row(count, [&] { m.codec->encode(keys, rows); });
+  m.decode_ns = median_ns_a_row(count, [&] { m.codec->decode(rows, decoded); });
+}
+
+}  // namespace detail
+
+/// progress(done, total) is called now and then.
+inline std::vector<Measurement> measure(const Input& input, const Codecs& codecs,
+                                        const std::function<void(std::size_t, std::size_t)>& progress) {
+  const std::size_t total = input.heads.size() + codecs.size();
+  std::size_t done = 0;
+  std::vector<detail::Run> runs;
+  for (const auto& codec : codecs) runs.emplace_back(codec, input.dim);
+  for (const Head& head : input.heads) {
+    progress(done++, total);
+    for (detail::Run& run : runs) run.enter(head);
+    for (const auto& queries : head.queries) {
+      for (const std::size_t position : input.positions) {
+        const auto query = queries.subspan(position * input.dim, input.dim);
+        const std::size_t seen = quality::visible_keys(position, input.tokens, input.causal) * input.dim;
+        const detail::Reference reference(query, head.keys.first(seen),
+                                          head.values.empty() ? head.values : head.values.first(seen));
+        for (detail::Run& run : runs) run.attend(query, reference);
+      }
+    }
+  }
+  std::vector<Measurement> results;
+  for (const detail::Run& run : runs) {
+    progress(done++, total);
+    results.push_back(run.result());
+    detail::time_codec(input, results.back());
+  }
+  progress(total, total);
+  return results;
+}
+
+}  // namespace compare

@@ -1,0 +1,3 @@
+#include "run.hpp"
+
+Outcome unit_b() { return run(); }
