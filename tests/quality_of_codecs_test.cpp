@@ -30,7 +30,7 @@ Measured measure(std::size_t n, std::uint64_t seed) {
   const auto keys = kvcodec_test::gaussian_rows(n, C::dim, seed);
   Measured mean;
   std::vector<float> back(C::dim);
-  std::array<std::byte, C::row_bytes> row;
+  std::array<std::byte, C::row_bytes> row = {};
   for (std::size_t i = 0; i < n; ++i) {
     const std::span<const float, C::dim> x(keys.data() + i * C::dim, C::dim);
     EXPECT_EQ(codec.encode(x, row), Status::ok);
@@ -173,7 +173,7 @@ std::array<double, 3> structured(std::size_t kind, std::size_t n) {
       std::array<float, C::dim> x, back;
       for (std::size_t k = 0; k < C::dim; ++k) x[k] = static_cast<float>(input[k]);
       const C codec(i);
-      std::array<std::byte, C::row_bytes> row;
+      std::array<std::byte, C::row_bytes> row = {};
       EXPECT_EQ(codec.encode(x, row), Status::ok);
       codec.decode(row, back);
       mean[b] += kvcodec_test::relative_square_error(x, back) / static_cast<double>(n);
@@ -259,7 +259,7 @@ void expect_scale_invariance(double tolerance) {
         y[k] = keys[i * C::dim + k];
         x[k] = static_cast<float>(scale * static_cast<double>(y[k]) / std::sqrt(static_cast<double>(C::dim)));
       }
-      std::array<std::byte, C::row_bytes> row;
+      std::array<std::byte, C::row_bytes> row = {};
       ASSERT_EQ(codec.encode(x, row), Status::ok);
       codec.decode(row, back);
       mean += kvcodec_test::relative_square_error(x, back) / 64;
@@ -283,7 +283,7 @@ TEST(Quality, AFloat16NormSaturatesAndKeepsTheDirection) {
   using C = TurboQuantMse<128, 4, Options{.norm = NormType::float16}>;
   const C codec(3);
   auto x = kvcodec_test::gaussian_rows(1, 128, 5, 1e6);
-  std::array<std::byte, C::row_bytes> row;
+  std::array<std::byte, C::row_bytes> row = {};
   std::array<float, 128> back;
   ASSERT_EQ(codec.encode(std::span<const float, 128>(x.data(), 128), row), Status::ok);
   codec.decode(row, back);

@@ -18,10 +18,10 @@
 #include <type_traits>
 #include <vector>
 
-/// The head sizes that this program takes: those of most models. Each costs some ten seconds of compilation, so those that
+/// The head sizes that this program takes: those of most models. Each costs seconds of compilation, so those that
 /// the library has beside them (kvcodec::AllDims) are the builder's choice: -DKVCODEC_COMPARE_DIMS=64,128,576
 #ifndef KVCODEC_COMPARE_DIMS
-#define KVCODEC_COMPARE_DIMS 32, 64, 80, 96, 112, 128, 160, 192, 256, 320, 512, 576, 1024
+#define KVCODEC_COMPARE_DIMS 64, 80, 96, 112, 128, 192, 256, 576
 #endif
 
 namespace compare {

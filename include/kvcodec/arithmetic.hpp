@@ -80,9 +80,11 @@ KVCODEC_HD inline float sum_of_squares(const float* x) noexcept {
   float lane[lanes] = {};
   for (std::size_t i = 0; i < N / lanes * lanes; i += lanes)
     for (std::size_t l = 0; l < lanes; ++l) lane[l] = fma(x[i + l], x[i + l], lane[l]);
-  for (std::size_t l = 0; l < N % lanes; ++l) {
-    const float v = x[N / lanes * lanes + l];
-    lane[l] = fma(v, v, lane[l]);
+  if constexpr (N % lanes != 0) {
+    for (std::size_t l = 0; l < N % lanes; ++l) {
+      const float v = x[N / lanes * lanes + l];
+      lane[l] = fma(v, v, lane[l]);
+    }
   }
   return reduce(lane);
 }
@@ -93,9 +95,11 @@ KVCODEC_HD inline float dot_product(const float* x, const float* y) noexcept {
   float lane[lanes] = {};
   for (std::size_t i = 0; i < N / lanes * lanes; i += lanes)
     for (std::size_t l = 0; l < lanes; ++l) lane[l] = multiply_add(x[i + l], y[i + l], lane[l]);
-  for (std::size_t l = 0; l < N % lanes; ++l) {
-    const std::size_t i = N / lanes * lanes + l;
-    lane[l] = multiply_add(x[i], y[i], lane[l]);
+  if constexpr (N % lanes != 0) {
+    for (std::size_t l = 0; l < N % lanes; ++l) {
+      const std::size_t i = N / lanes * lanes + l;
+      lane[l] = multiply_add(x[i], y[i], lane[l]);
+    }
   }
   return reduce(lane);
 }

@@ -128,10 +128,13 @@ KVCODEC_HD inline void paley(float* x) noexcept {
   }
 }
 
+template <std::size_t D>
+inline constexpr std::size_t factor_of = hadamard_factor(D);  // a variable: device code may not call the host's function
+
 /// x <- H_D x, unnormalised.
 template <std::size_t D>
 KVCODEC_HD inline void hadamard(float* x) noexcept {
-  constexpr std::size_t m = hadamard_factor(D);
+  constexpr std::size_t m = factor_of<D>;
   for (std::size_t a = 0; a < m; ++a) walsh_hadamard<D / m>(x + a * (D / m));
   if constexpr (m > 1) paley<m, D / m, false>(x);
 }
@@ -139,7 +142,7 @@ KVCODEC_HD inline void hadamard(float* x) noexcept {
 /// x <- H_D^T x, unnormalised; H_D^T H_D = D I.
 template <std::size_t D>
 KVCODEC_HD inline void hadamard_transposed(float* x) noexcept {
-  constexpr std::size_t m = hadamard_factor(D);
+  constexpr std::size_t m = factor_of<D>;
   for (std::size_t a = 0; a < m; ++a) walsh_hadamard<D / m>(x + a * (D / m));
   if constexpr (m > 1) paley<m, D / m, true>(x);
 }
