@@ -87,7 +87,7 @@ void add_baselines() {
   const auto x = std::make_shared<std::vector<float>>(gaussian(row_count * D));
   const auto y = std::make_shared<std::vector<float>>(row_count * D);
   add("memcpy_float/" + std::to_string(D), 4 * D, [=] { std::memcpy(y->data(), x->data(), x->size() * sizeof(float)); });
-#if defined(__FLT16_MAX__)
+#if defined(__FLT16_MAX__) && !defined(__aarch64__)  // g++ 12 has no _Float16 in C++ on AArch64
   // The compiler's own half type: what a plain float16 dot product costs on this machine.
   const auto half = std::make_shared<std::vector<_Float16>>(row_count * D);
   for (std::size_t i = 0; i < half->size(); ++i) (*half)[i] = static_cast<_Float16>((*x)[i]);

@@ -87,22 +87,29 @@ TEST(Half, KnownValues) {
   EXPECT_TRUE(std::isnan(saturate_to<float>(std::nanf(""))));
 }
 
+#if defined(__aarch64__)
+#define KVCODEC_TEST_COMPILER_HALF __fp16  // g++ 12 has no _Float16 in C++ there
+#elif defined(__FLT16_MAX__)
+#define KVCODEC_TEST_COMPILER_HALF _Float16
+#endif
+
 TEST(Half, AgreesWithTheCompilersFloat16) {
-#if defined(__FLT16_MAX__)
+#if defined(KVCODEC_TEST_COMPILER_HALF)
+  using Theirs = KVCODEC_TEST_COMPILER_HALF;
   std::size_t wrong = 0;
   for_interesting_floats([&](float x) {
-    const auto theirs = std::bit_cast<std::uint16_t>(static_cast<_Float16>(x));
+    const auto theirs = std::bit_cast<std::uint16_t>(static_cast<Theirs>(x));
     if (std::isnan(x)) wrong += (theirs & 0x7fffu) > 0x7c00u && (to_float16(x).bits & 0x7fffu) > 0x7c00u ? 0 : 1;
     else wrong += theirs == to_float16(x).bits ? 0 : 1;
   });
   for (std::uint32_t bits = 0; bits < 0x10000u; ++bits) {
-    const auto theirs = static_cast<float>(std::bit_cast<_Float16>(static_cast<std::uint16_t>(bits)));
+    const auto theirs = static_cast<float>(std::bit_cast<Theirs>(static_cast<std::uint16_t>(bits)));
     const float ours = to_float(float16{static_cast<std::uint16_t>(bits)});
     wrong += std::isnan(ours) ? !std::isnan(theirs) : float_bits(ours) != float_bits(theirs);
   }
   EXPECT_EQ(wrong, 0u);
 #else
-  GTEST_SKIP() << "this compiler has no _Float16 here";
+  GTEST_SKIP() << "this compiler has no half type here";
 #endif
 }
 

@@ -75,7 +75,7 @@ TEST(Quality, TurboQuantAndOctopusAtD128) {
 
 template <std::size_t D, unsigned B>
 void expect_distortion(double wanted, double slack) {
-  const double d = measure<TurboQuantMse<D, B, Options{.norm = NormType::float32}>>(1'280'000 / D, B).distortion;
+  const double d = measure<TurboQuantMse<D, B, Options{.norm = NormType::float32}>>(2'560'000 / D, B).distortion;
   EXPECT_NEAR(d, wanted, slack) << "d " << D << ", bits " << B;
 }
 
