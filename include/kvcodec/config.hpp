@@ -11,7 +11,8 @@
 #include <climits>
 #include <string_view>
 
-#if defined(__FAST_MATH__)
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || defined(__ASSOCIATIVE_MATH__) || \
+    defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)  // the whole, or the parts of it that g++ names
 #error "kvcodec: -ffast-math would change encoded bytes and lose NaN, infinities and signed zeros; build without it"
 #endif
 #if FLT_EVAL_METHOD != 0
