@@ -30,12 +30,32 @@ TEST(WithCodec, CallsWithTheNamedType) {
 }
 
 TEST(WithCodec, ErrorsNameWhatIsUnknown) {
-  EXPECT_EQ(message("octopuss", 64, 3), "unknown codec \"octopuss\": there are octopus, turboquant-mse, lloyd-max, float16, bfloat16");
+  EXPECT_EQ(message("octopuss", 64, 3), "unknown codec \"octopuss\": there are octopus, octopus-qjl, turboquant-mse, turboquant-prod, "
+                                          "polarquant, polarquant-block, lloyd-max, float16, bfloat16");
   EXPECT_EQ(message("octopus", 100, 3), "codec octopus has no dimension 100: there are 64, 80, 128");
   EXPECT_EQ(message("octopus", 64, 7), "codec octopus has no width of 7 bits: it takes 1 to 6");
   EXPECT_EQ(message("octopus", 64, 0), "codec octopus has no width of 0 bits: it takes 1 to 6");
   EXPECT_EQ(message("float16", 64, 4), "codec float16 has no width of 4 bits: it takes 16");
   EXPECT_EQ(message("", 64, 4).substr(0, 16), "unknown codec \"\"");
+}
+
+TEST(WithScheme, CallsWithThePairOfCodecs) {
+  bool right = false;
+  const auto result = with_scheme<Few>("kqv", 80, 3, 9, [&]<class S>(const S& scheme) {
+    right = std::is_same_v<S, KvScheme<TurboQuantMse<80, 3>, TurboQuantProd<80, 3>>> &&
+            scheme.keys.descriptor() == TurboQuantMse<80, 3>(9).descriptor() && S::token_bytes == 32 + 34;
+  });
+  EXPECT_TRUE(result.ok()) << result.message();
+  EXPECT_TRUE(right);
+  EXPECT_EQ((Qkqv<128, 4>::token_bytes), 2 * 68u);
+  EXPECT_EQ((Kv<128, 4>::bits_per_coordinate), 4.125);
+  const auto refusal = [](std::string_view name, unsigned bits) { return with_scheme<Few>(name, 64, bits, 0, [](const auto&) {}).message(); };
+  EXPECT_EQ(refusal("vk", 3), "unknown scheme \"vk\": there are kv, kqv, qkqv");
+  EXPECT_EQ(refusal("kqv", 1), "scheme kqv has no width of 1 bits: it takes 2 to 8");
+  // Any other pair, of any two dimensions.
+  const KvScheme<Octopus<64, 3>, TurboQuantMse<128, 2>> other(5);
+  EXPECT_EQ(other.token_bytes, 30u + 34u);
+  EXPECT_EQ(other.bits_per_coordinate, 8.0 * 64 / 192);
 }
 
 }  // namespace

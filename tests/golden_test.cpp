@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -93,6 +94,24 @@ std::vector<std::string> all_lines() {
   lines.push_back(line_of(Octopus<128, 3, OctopusOptions{.direction_bits = 3, .length_bits = 5}>(seed), "octopus/split=3,5", 3));
   lines.push_back(line_of(Octopus<128, 2, OctopusOptions{.direction_bits = 1, .length_bits = 3}>(seed), "octopus/split=1,3", 2));
   lines.push_back(line_of(Octopus<128, 4, OctopusOptions{.direction_bits = 4, .length_bits = 4}>(seed), "octopus/split=4,4", 4));
+  constexpr QjlOptions gaussian{.projection_rounds = 0}, other{.projection_rounds = 3, .residual_norm = N::float16, .scale = QjlScale::least_squares};
+  lines.push_back(line_of(TurboQuantProd<64, 3, Options{}, gaussian>(seed), "turboquant-prod/gaussian", 3));
+  lines.push_back(line_of(TurboQuantProd<128, 4, Options{}, other>(seed), "turboquant-prod/rounds=3,float16,least-squares", 4));
+  lines.push_back(line_of(OctopusQjl<128, 3, OctopusOptions{.rounds = 1, .rounding = Rounding::scalar}>(seed), "octopus-qjl/rounds=1,scalar", 3));
+  lines.push_back(line_of(TurboQuantMse<128, 3, Options{.correction = Correction::norm}>(seed), "turboquant-mse/norm", 3));
+  lines.push_back(line_of(TurboQuantMse<80, 2, Options{.correction = Correction::inner_product}>(seed), "turboquant-mse/inner-product", 2));
+  lines.push_back(line_of(TurboQuantProd<128, 3, Options{.norm = N::float32, .correction = Correction::least_squares}>(seed), "turboquant-prod/least-squares", 3));
+  lines.push_back(line_of(Octopus<96, 4, OctopusOptions{.correction = Correction::inner_product}>(seed), "octopus/inner-product", 4));
+  constexpr Options inside{.norm = N::none};
+  lines.push_back(line_of(PolarQuantBlock<128, inside, PolarLevels{4, {5, 3, 3, 3}}>(seed), "polarquant-block/5333", 5));
+  lines.push_back(line_of(PolarQuantBlock<80, inside, PolarLevels{2, {3, 2}}, N::bfloat16>(seed), "polarquant-block/32,bfloat16", 3));
+  lines.push_back(line_of(TurboQuantSplit<128, 2>(seed), "turboquant-split", 2));
+  std::array<std::uint16_t, 16> channels;
+  for (std::size_t i = 0; i < 16; ++i) channels[i] = static_cast<std::uint16_t>(63 - 3 * i);
+  lines.push_back(line_of(TurboQuantSplit<64, 3>(seed, *OutlierChannels<64, 16>::of(channels)), "turboquant-split/channels", 3));
+  std::array<float, 128> mean;
+  for (std::size_t i = 0; i < 128; ++i) mean[i] = static_cast<float>(static_cast<int>(i % 7) - 3) * 0.75f;
+  lines.push_back(line_of(OffsetCodec<Octopus<128, 3>>(Octopus<128, 3>(seed), mean), "octopus+offset", 3));
   return lines;
 }
 

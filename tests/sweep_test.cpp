@@ -69,15 +69,17 @@ TEST(Sweep, ScoresAndSumsAreThoseOfDecodedRowsAtEveryDimAndWidth) {
         ++codecs;
         EXPECT_LE(errors.score, 1e-5) << family.name << " d " << d << " bits " << bits;
         EXPECT_LE(errors.finish, 1e-5) << family.name << " d " << d << " bits " << bits;
-        // Shannon's bound from below, and one Lloyd-Max bit with room for eight rows' luck from above.
-        EXPECT_LT(errors.distortion, 5.0 * std::pow(0.25, bits < 16 ? bits : 8)) << family.name << " d " << d << " bits " << bits;
+        // One Lloyd-Max bit, with room for eight rows' luck; QJL adds pi/2 - 1 of the bits before
+        // its own, and the block design has 2 bits for most angles.
+        const double room = family.name == "turboquant-prod" || family.name == "polarquant-block" ? 10.0 : 5.0;
+        EXPECT_LT(errors.distortion, room * std::pow(0.25, bits < 16 ? bits : 8)) << family.name << " d " << d << " bits " << bits;
         worst.score = std::max(worst.score, errors.score);
         worst.finish = std::max(worst.finish, errors.finish);
       }
     }
   }
   std::printf("%zu codecs: worst score error %.1e |q||x|, worst sum error %.1e sum |w||x|\n", codecs, worst.score, worst.finish);
-  EXPECT_EQ(codecs, std::size(TestDims::value) * (6 + 8 + 8 + 1 + 1));
+  EXPECT_EQ(codecs, std::size(TestDims::value) * (6 + 6 + 8 + 7 + 6 + 1 + 8 + 1 + 1));
 }
 
 }  // namespace

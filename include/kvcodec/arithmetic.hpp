@@ -14,6 +14,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <numbers>
 #include <utility>
 
 namespace kvcodec {
@@ -48,15 +49,31 @@ KVCODEC_HD inline float square_root(float x) noexcept {
 #endif
 }
 
+/// What has been in memory has been rounded: keeps products that were stored to x from fusing into what reads them. A CUDA
+/// compiler does not see it; there the reader spells its operations (round_products, round_difference).
+KVCODEC_HD inline void rounded([[maybe_unused]] const float* x) noexcept {
+#if !defined(__CUDA_ARCH__) && defined(__GNUC__)
+  asm volatile("" : : "r"(x) : "memory");
+#endif
+}
+
 /// x[i] *= factor for n values, each product rounded and none fused into what reads it.
 KVCODEC_HD inline void round_products(float* x, std::size_t n, float factor) noexcept {
 #if defined(__CUDA_ARCH__)
   for (std::size_t i = 0; i < n; ++i) x[i] = __fmul_rn(x[i], factor);
 #else
   for (std::size_t i = 0; i < n; ++i) x[i] = x[i] * factor;
-#if defined(__GNUC__)
-  asm volatile("" : : "r"(x) : "memory");  // what has been in memory has been rounded
+  rounded(x);
 #endif
+}
+
+/// y[i] = x[i] - y[i] for n values, whatever made y.
+KVCODEC_HD inline void round_difference(const float* x, float* y, std::size_t n) noexcept {
+#if defined(__CUDA_ARCH__)
+  for (std::size_t i = 0; i < n; ++i) y[i] = __fsub_rn(x[i], y[i]);
+#else
+  rounded(y);
+  for (std::size_t i = 0; i < n; ++i) y[i] = x[i] - y[i];
 #endif
 }
 
@@ -74,19 +91,25 @@ KVCODEC_HD inline float reduce(float (&lane)[lanes]) noexcept {
   return lane[0];
 }
 
-/// Sum of x[i]^2.
+/// Sum of x[i]*y[i], the same bits everywhere.
 template <std::size_t N>
-KVCODEC_HD inline float sum_of_squares(const float* x) noexcept {
+KVCODEC_HD inline float sum_of_products(const float* x, const float* y) noexcept {
   float lane[lanes] = {};
   for (std::size_t i = 0; i < N / lanes * lanes; i += lanes)
-    for (std::size_t l = 0; l < lanes; ++l) lane[l] = fma(x[i + l], x[i + l], lane[l]);
+    for (std::size_t l = 0; l < lanes; ++l) lane[l] = fma(x[i + l], y[i + l], lane[l]);
   if constexpr (N % lanes != 0) {
     for (std::size_t l = 0; l < N % lanes; ++l) {
-      const float v = x[N / lanes * lanes + l];
-      lane[l] = fma(v, v, lane[l]);
+      const std::size_t i = N / lanes * lanes + l;
+      lane[l] = fma(x[i], y[i], lane[l]);
     }
   }
   return reduce(lane);
+}
+
+/// Sum of x[i]^2.
+template <std::size_t N>
+KVCODEC_HD inline float sum_of_squares(const float* x) noexcept {
+  return sum_of_products<N>(x, x);
 }
 
 /// Sum of x[i]*y[i], for scores.
@@ -114,6 +137,19 @@ constexpr double constant_sqrt(double x) noexcept {
   }
   return root;
 }
+
+/// Sine of a compile-time constant, 0 <= x <= 2 pi, for tables: Taylor's series on [-pi/2, pi/2].
+constexpr double constant_sin(double x) noexcept {
+  if (x > 1.5 * std::numbers::pi) x -= 2 * std::numbers::pi;
+  else if (x > 0.5 * std::numbers::pi) x = std::numbers::pi - x;
+  double term = x, sum = x;
+  for (int n = 2; n < 28; n += 2) {
+    term *= -x * x / (n * (n + 1));
+    sum += term;
+  }
+  return sum;
+}
+constexpr double constant_cos(double x) noexcept { return constant_sin(x > 1.5 * std::numbers::pi ? x - 1.5 * std::numbers::pi : x + 0.5 * std::numbers::pi); }
 
 }  // namespace KVCODEC_ISA_NAMESPACE
 }  // namespace kvcodec

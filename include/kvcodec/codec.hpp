@@ -1,6 +1,6 @@
 // Codecs: norm -> rotation -> direction quantiser -> packed row.
 //
-//   row:  | length: 2 bytes (bfloat16, float16) or 4 (float32), little-endian | the quantiser's code |
+//   row:  | length: 2 bytes (bfloat16, float16), 4 (float32) or none, little-endian | the quantiser's code |
 //
 // A row whose length is zero is all zero bytes and decodes to +0. A query meets a row in the rotated basis: it is rotated
 // once (Query), and a weighted sum of rows is un-rotated once (Accumulator), by the same rotation object that encoded.
@@ -8,8 +8,11 @@
 
 #include "concepts.hpp"
 #include "norm.hpp"
+#include "quantizer/direction.hpp"
 #include "quantizer/lloyd_max.hpp"
 #include "quantizer/octahedral.hpp"
+#include "quantizer/polar.hpp"
+#include "quantizer/qjl.hpp"
 #include "row_interface.hpp"
 #include "transform/rotation.hpp"
 
@@ -21,6 +24,7 @@ namespace kvcodec {
 struct Options {
   unsigned rounds = 3;                    ///< of signs + Hadamard, 1 to 4; 0: no rotation, for engines that rotate already
   NormType norm = NormType::bfloat16;
+  Correction correction = Correction::none;  ///< the encoder's choice of the stored length
 };
 
 /// The same for Octopus. direction_bits and length_bits are the split of a triplet's bits; 0: the paper's (b+1, b-1), and
@@ -31,17 +35,27 @@ struct OctopusOptions {
   Rounding rounding = Rounding::joint_3x3;  ///< the encoder's choice: rows read alike
   unsigned direction_bits = 0;
   unsigned length_bits = 0;
+  Correction correction = Correction::none;
+};
+
+/// Of a QJL residual, as in TurboQuantProd<128, 4, Options{}, QjlOptions{.projection_rounds = 0}>.
+struct QjlOptions {
+  unsigned projection_rounds = 2;  ///< of signs + Hadamard, 1 to 4; 0: an iid Gaussian matrix, 4 d^2 bytes a codec
+  NormType residual_norm = NormType::bfloat16;  ///< or float16
+  QjlScale scale = QjlScale::unbiased;          ///< least_squares: the better reconstruction, for values
 };
 
 inline namespace KVCODEC_ISA_NAMESPACE {
 
-template <DirectionQuantizer Quantizer, Rotation R, NormType Norm>
-class RotationCodec : public RowInterface<RotationCodec<Quantizer, R, Norm>, Quantizer::dim,
-                                          sizeof(NormReal<Norm>) + Quantizer::code_bytes> {
+template <DirectionQuantizer Quantizer, Rotation R, NormType Norm, Correction C = Correction::none>
+class RotationCodec
+    : public RowInterface<RotationCodec<Quantizer, R, Norm, C>, Quantizer::dim, norm_bytes(Norm) + Quantizer::code_bytes> {
   static_assert(Quantizer::dim == R::dim, "kvcodec: quantiser and rotation are of different dimensions");
   using Stored = NormReal<Norm>;
   static constexpr std::size_t D = Quantizer::dim;
-  static constexpr std::size_t norm_bytes = sizeof(Stored);
+  static constexpr std::size_t lifted = lifted_dim_of<Quantizer>;
+  static constexpr std::size_t code_at = norm_bytes(Norm);
+  static_assert(Norm != NormType::none || C == Correction::none, "kvcodec: without a stored length there is none to correct");
 
  public:
   static constexpr std::string_view name = [] {
@@ -51,13 +65,13 @@ class RotationCodec : public RowInterface<RotationCodec<Quantizer, R, Norm>, Qua
   }();
   static_assert(name.size() <= std::tuple_size_v<decltype(Descriptor::name)>, "kvcodec: a codec's name has at most 32 characters");
 
-  /// A query in the rotated basis.
+  /// A query in the rotated basis, and in what other bases the quantiser needs.
   struct Query {
-    float rotated[D];
+    float rotated[lifted];
   };
-  /// A weighted sum of rows in the rotated basis. Starts at zero.
+  /// A weighted sum of rows in the same bases. Starts at zero.
   struct Accumulator {
-    float rotated[D] = {};
+    float rotated[lifted] = {};
   };
 
   /// The seed of every random choice; 0 is a seed like any other. Rows can be read only with the seed they were written with.
@@ -71,6 +85,7 @@ class RotationCodec : public RowInterface<RotationCodec<Quantizer, R, Norm>, Qua
     d.norm = Norm;
     d.rotation = R::kind;
     d.rounds = static_cast<std::uint8_t>(R::rounds);
+    d.correction = C;
     d.seed = seed_;
     for (std::size_t i = 0; i < name.size(); ++i) d.name[i] = name[i];
     return d;
@@ -90,8 +105,18 @@ class RotationCodec : public RowInterface<RotationCodec<Quantizer, R, Norm>, Qua
     }
     rotation_.raw(u);
     round_products(u, D, R::scale / length.divisor);
-    quantizer_.encode(u, row + norm_bytes);
-    store(length.stored, row);
+    if constexpr (Norm == NormType::none) {
+      quantizer_.encode(u, length.stored, row);
+    } else {
+      quantizer_.encode(u, row + code_at);
+      if constexpr (C == Correction::none) {
+        store(length.stored, row);
+      } else {
+        float v[D];
+        quantizer_.decode(row + code_at, v);
+        store(saturate_to<Stored>(to_float(length.stored) * correction_factor<C, D>(u, v)), row);
+      }
+    }
     return Status::ok;
   }
 
@@ -103,10 +128,16 @@ class RotationCodec : public RowInterface<RotationCodec<Quantizer, R, Norm>, Qua
       return;
     }
     alignas(64) float u[D];
-    quantizer_.decode(row + norm_bytes, u);
-    rotation_.raw_inverse(u);
-    // Two products: scale * length alone may be subnormal.
-    for (std::size_t i = 0; i < D; ++i) x[i] = saturate_to<T>((u[i] * R::scale) * length);
+    quantizer_.decode(row + code_at, u);
+    if constexpr (Norm == NormType::none) {
+      round_products(u, D, R::scale);  // before sums of them, which could overflow
+      rotation_.raw_inverse(u);
+      for (std::size_t i = 0; i < D; ++i) x[i] = saturate_to<T>(u[i] + 0.0f);  // no length says that a row is +0
+    } else {
+      rotation_.raw_inverse(u);
+      // Two products: scale * length alone may be subnormal.
+      for (std::size_t i = 0; i < D; ++i) x[i] = saturate_to<T>((u[i] * R::scale) * length);
+    }
   }
 
   template <Real T>
@@ -115,59 +146,43 @@ class RotationCodec : public RowInterface<RotationCodec<Quantizer, R, Norm>, Qua
     for (std::size_t i = 0; i < D; ++i) query.rotated[i] = to_float(q[i]);
     rotation_.raw(query.rotated);
     for (std::size_t i = 0; i < D; ++i) query.rotated[i] *= R::scale;
+    if constexpr (lifted > D) quantizer_.lift(query.rotated);
     return query;
   }
 
   KVCODEC_HD float score_row(const Query& query, const std::byte* row) const noexcept {
-    const std::byte* code = row + norm_bytes;
-    if constexpr (requires { quantizer_.dot(query.rotated, code); }) {
-      return load(row) * quantizer_.dot(query.rotated, code);
-    } else {
-      float u[D];
-      quantizer_.decode(code, u);
-      return load(row) * dot_product<D>(query.rotated, u);
-    }
+    return load(row) * direction_dot(quantizer_, query.rotated, row + code_at);
   }
 
   KVCODEC_HD void accumulate_row(float weight, const std::byte* row, Accumulator& sum) const noexcept {
-    const float w = weight * load(row);
-    const std::byte* code = row + norm_bytes;
-    if constexpr (requires { quantizer_.accumulate(w, code, sum.rotated); }) {
-      quantizer_.accumulate(w, code, sum.rotated);
-    } else {
-      float u[D];
-      quantizer_.decode(code, u);
-      for (std::size_t i = 0; i < D; ++i) sum.rotated[i] = multiply_add(w, u[i], sum.rotated[i]);
-    }
+    direction_accumulate(quantizer_, weight * load(row), row + code_at, sum.rotated);
   }
 
   template <Real T>
   KVCODEC_HD void finish_row(const Accumulator& sum, T* out) const noexcept {
-    alignas(64) float u[D];
-    for (std::size_t i = 0; i < D; ++i) u[i] = sum.rotated[i];
+    alignas(64) float u[lifted];
+    for (std::size_t i = 0; i < lifted; ++i) u[i] = sum.rotated[i];
+    if constexpr (lifted > D) quantizer_.lower(u);
+    for (std::size_t i = 0; i < D; ++i) u[i] *= R::scale;  // before sums of them, which could overflow
     rotation_.raw_inverse(u);
-    for (std::size_t i = 0; i < D; ++i) out[i] = saturate_to<T>(u[i] * R::scale);
+    for (std::size_t i = 0; i < D; ++i) out[i] = saturate_to<T>(u[i]);
   }
 
  private:
   KVCODEC_HD RotationCodec(std::uint64_t seed, SplitMix64 random) noexcept
-      : seed_(seed), rotation_(random), quantizer_(make_quantizer(random)) {}
-
-  KVCODEC_HD static Quantizer make_quantizer(SplitMix64& random) noexcept {
-    if constexpr (std::is_constructible_v<Quantizer, SplitMix64&>) return Quantizer(random);
-    else return Quantizer();
-  }
+      : seed_(seed), rotation_(random), quantizer_(make_quantizer<Quantizer>(random)) {}
 
   KVCODEC_HD static void store(Stored value, std::byte* row) noexcept {
     std::uint32_t bits;
     if constexpr (Norm == NormType::float32) bits = float_bits(value);
     else bits = value.bits;
-    for (std::size_t i = 0; i < norm_bytes; ++i) row[i] = static_cast<std::byte>((bits >> (8 * i)) & 0xffu);
+    for (std::size_t i = 0; i < code_at; ++i) row[i] = static_cast<std::byte>((bits >> (8 * i)) & 0xffu);
   }
   KVCODEC_HD static float load(const std::byte* row) noexcept {
+    if constexpr (Norm == NormType::none) return 1.0f;
     std::uint32_t bits = 0;
-    for (std::size_t i = 0; i < norm_bytes; ++i) bits |= static_cast<std::uint32_t>(row[i]) << (8 * i);
-    if constexpr (Norm == NormType::float32) return float_from_bits(bits);
+    for (std::size_t i = 0; i < code_at; ++i) bits |= static_cast<std::uint32_t>(row[i]) << (8 * i);
+    if constexpr (sizeof(Stored) == 4) return float_from_bits(bits);
     else return to_float(Stored{static_cast<std::uint16_t>(bits)});
   }
 
@@ -194,20 +209,67 @@ constexpr unsigned octopus_length_bits(unsigned b, OctopusOptions o) {
 }
 }  // namespace detail
 
+namespace detail {
+template <std::size_t D, QjlOptions O>
+struct ProjectionOf {
+  using type = OrthogonalProjection<D, O.projection_rounds>;
+};
+template <std::size_t D, QjlOptions O>
+  requires(O.projection_rounds == 0)
+struct ProjectionOf<D, O> {
+  using type = GaussianProjection<D>;
+};
+
+template <DirectionQuantizer Inner, QjlOptions O>
+using QjlOf = QjlQuantizer<Inner, typename ProjectionOf<Inner::dim, O>::type, O.residual_norm, O.scale>;
+
+template <std::size_t D, unsigned B, OctopusOptions O>
+using OctahedralOf = OctahedralQuantizer<D, octopus_direction_bits(B, O), octopus_length_bits(B, O), O.rounding>;
+}  // namespace detail
+
 /// OCTOPUS (arXiv 2605.21226) at B bits: triplets of 3B+1 bits (3 at B = 1). D=128: 40, 56, 72 bytes at B = 2, 3, 4.
 template <std::size_t D, unsigned B, OctopusOptions O = OctopusOptions{}>
   requires(B >= 1 && B <= 6)
-using Octopus = RotationCodec<
-    OctahedralQuantizer<D, detail::octopus_direction_bits(B, O), detail::octopus_length_bits(B, O), O.rounding>,
-    typename detail::RotationOf<D, O.rounds>::type, O.norm>;
+using Octopus =
+    RotationCodec<detail::OctahedralOf<D, B, O>, typename detail::RotationOf<D, O.rounds>::type, O.norm, O.correction>;
+
+/// OCTOPUS-QJL: OCTOPUS at B bits and a QJL residual, one bit a coordinate more, as in its paper. Unbiased inner products.
+/// D=128: 58, 74, 90 bytes at B = 2, 3, 4.
+template <std::size_t D, unsigned B, OctopusOptions O = OctopusOptions{}, QjlOptions Q = QjlOptions{}>
+  requires(B >= 1 && B <= 6)
+using OctopusQjl = RotationCodec<detail::QjlOf<detail::OctahedralOf<D, B, O>, Q>,
+                                 typename detail::RotationOf<D, O.rounds>::type, O.norm, O.correction>;
 
 /// TurboQuant (arXiv 2504.19874), MSE form, at B = 1 to 8 bits. D=128: 34, 50, 66 bytes at B = 2, 3, 4.
 template <std::size_t D, unsigned B, Options O = Options{}>
-using TurboQuantMse = RotationCodec<LloydMaxQuantizer<D, B>, typename detail::RotationOf<D, O.rounds>::type, O.norm>;
+using TurboQuantMse =
+    RotationCodec<LloydMaxQuantizer<D, B>, typename detail::RotationOf<D, O.rounds>::type, O.norm, O.correction>;
+
+/// TurboQuant's inner-product form: B-1 bits MSE and one of QJL, B = 2 to 8. Unbiased inner products. D=128: 36, 52, 68
+/// bytes at B = 2, 3, 4.
+template <std::size_t D, unsigned B, Options O = Options{}, QjlOptions Q = QjlOptions{}>
+  requires(B >= 2 && B <= 8)
+using TurboQuantProd = RotationCodec<detail::QjlOf<LloydMaxQuantizer<D, B - 1>, Q>,
+                                     typename detail::RotationOf<D, O.rounds>::type, O.norm, O.correction>;
 
 /// The scalar baseline (the KV scheme of arXiv 2605.08114): the same books and bytes without a rotation, B = 1 to 8.
 template <std::size_t D, unsigned B, Options O = Options{.rounds = 0}>
-using LloydMax = RotationCodec<LloydMaxQuantizer<D, B>, typename detail::RotationOf<D, O.rounds>::type, O.norm>;
+using LloydMax = TurboQuantMse<D, B, O>;
+
+/// PolarQuant (arXiv 2502.02617) with every angle at B bits and one radius, the row's length, B = 1 to 6. D=128: 34, 50, 66
+/// bytes at B = 2, 3, 4.
+template <std::size_t D, unsigned B, Options O = Options{}>
+using PolarQuant =
+    RotationCodec<PolarQuantizer<D, uniform_levels(polar_depth(D), B)>, typename detail::RotationOf<D, O.rounds>::type, O.norm,
+                  O.correction>;
+
+/// PolarQuant as its paper has it: four levels of angles and a radius per 16 coordinates, no length of the row beside
+/// them. Bits a level, first the pairs'; the radius as float16 (whose range it has: longer rows keep their direction,
+/// rows below 1e-7 vanish) or bfloat16. D=128: 62 bytes, 3.875 bits. D=4 and 8 have two and three levels.
+template <std::size_t D, Options O = Options{.norm = NormType::none}, PolarLevels L = PolarLevels{4, {4, 2, 2, 2}},
+          NormType Radius = NormType::float16>
+using PolarQuantBlock = RotationCodec<PolarBlockQuantizer<D, at_most(polar_depth(D), L), Radius>, typename detail::RotationOf<D, O.rounds>::type,
+                                      NormType::none>;
 
 }  // namespace KVCODEC_ISA_NAMESPACE
 }  // namespace kvcodec

@@ -9,7 +9,8 @@
 // Laws, each a typed test over every codec (tests/laws.hpp):
 //   pure        the bytes of encode(x) depend on (codec, x) alone: not on other rows, the destination, or the machine.
 //   consistent  score(prepare(q), row) = <q, decode(row)> within 1e-5 |q| |x|, and finish(sum of w * row) =
-//               sum of w * decode(row) likewise. (Estimators with a residual: unbiased over seeds.)
+//               sum of w * decode(row) likewise. With a QJL
+//               residual that product is an unbiased estimate of <q, x> over seeds.
 //   total       any bytes decode without undefined behaviour; bytes that encode wrote decode to finite values.
 //   zero        a vector of zeros, of either sign, decodes to +0.
 //   refusing    a vector with a NaN or an infinity is reported and its row keeps the bytes it had.
@@ -68,13 +69,16 @@ concept ValueCodec = Codec<C> && std::default_initializable<typename C::Accumula
 
 /// What a codec is made of: turns a unit direction into code_bytes bytes and back. Pointers are to dim floats and
 /// code_bytes bytes. A quantiser may also give dot(q, code) and accumulate(weight, code, sum) where it can do better than
-/// decoding first. Its encoder follows the rules of arithmetic.hpp if its bytes are to be the same everywhere.
+/// decoding first, lift and lower where a query needs more than its coordinates (quantizer/direction.hpp), and parameters
+/// for the descriptor. One whose code holds the length too (NormType::none) has encode(u, length, code) instead. Its
+/// encoder follows the rules of arithmetic.hpp if its bytes are to be the same everywhere.
 template <class Q>
-concept DirectionQuantizer = requires(const Q quantizer, const float* u, std::byte* code, const std::byte* packed, float* out) {
+concept DirectionQuantizer = requires(const Q quantizer, const float* u, float length, std::byte* code, const std::byte* packed,
+                                      float* out) {
   { Q::dim } -> std::convertible_to<std::size_t>;
   { Q::code_bytes } -> std::convertible_to<std::size_t>;
   { Q::name } -> std::convertible_to<std::string_view>;
-  { quantizer.encode(u, code) } noexcept;
+  requires requires { { quantizer.encode(u, code) } noexcept; } || requires { { quantizer.encode(u, length, code) } noexcept; };
   { quantizer.decode(packed, out) } noexcept;
 };
 

@@ -5,7 +5,7 @@
 //
 //   byte  0  magic "KVCD"        4  version, u16         6  dim, u16          8  row_bytes, u32
 //        12  quantiser parameters, 8 x u8               20  norm type, u8    21  rotation, u8   22  rounds, u8
-//        23  correction, u8 (0: none)                   24  seed, u64        32  codec name, 32 bytes, zero-padded
+//        23  correction, u8                    24  seed, u64        32  codec name, 32 bytes, zero-padded
 // Integers are little-endian.
 #pragma once
 
@@ -33,7 +33,7 @@ struct Descriptor {
   NormType norm = NormType::bfloat16;
   RotationKind rotation = RotationKind::none;
   std::uint8_t rounds = 0;
-  std::uint8_t correction = 0;
+  Correction correction = Correction::none;
   std::uint64_t seed = 0;
   std::array<char, 32> name{};
 
@@ -96,7 +96,7 @@ inline Result<Descriptor> descriptor_from_bytes(std::span<const std::byte> in) {
   d.row_bytes = detail::load_little_endian<std::uint32_t>(&in[8]);
   for (std::size_t i = 0; i < d.parameters.size(); ++i) d.parameters[i] = std::to_integer<std::uint8_t>(in[12 + i]);
   const auto norm = std::to_integer<std::uint8_t>(in[20]);
-  if (norm > static_cast<std::uint8_t>(NormType::float32))
+  if (norm > static_cast<std::uint8_t>(NormType::none))
     return error("kvcodec descriptor: unknown norm type " + std::to_string(norm));
   d.norm = static_cast<NormType>(norm);
   const auto rotation = std::to_integer<std::uint8_t>(in[21]);
@@ -104,8 +104,10 @@ inline Result<Descriptor> descriptor_from_bytes(std::span<const std::byte> in) {
     return error("kvcodec descriptor: unknown rotation " + std::to_string(rotation));
   d.rotation = static_cast<RotationKind>(rotation);
   d.rounds = std::to_integer<std::uint8_t>(in[22]);
-  d.correction = std::to_integer<std::uint8_t>(in[23]);
-  if (d.correction != 0) return error("kvcodec descriptor: unknown correction " + std::to_string(d.correction));
+  const auto correction = std::to_integer<std::uint8_t>(in[23]);
+  if (correction > static_cast<std::uint8_t>(Correction::least_squares))
+    return error("kvcodec descriptor: unknown correction " + std::to_string(correction));
+  d.correction = static_cast<Correction>(correction);
   d.seed = detail::load_little_endian<std::uint64_t>(&in[24]);
   for (std::size_t i = 0; i < d.name.size(); ++i) d.name[i] = static_cast<char>(std::to_integer<unsigned char>(in[32 + i]));
   return d;

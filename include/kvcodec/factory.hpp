@@ -1,10 +1,11 @@
 // The run-time choice of a codec: with_codec("octopus", 128, 4, seed, [&](auto codec) { … }).
 //
-// Every combination is compiled into the call: about 800 codecs for all dimensions. A program that knows its head sizes
+// Every combination is compiled into the call: about 1,450 codecs for all dimensions. A program that knows its head sizes
 // names them, with_codec<Dims<64, 128>>(…), and compiles only those.
 #pragma once
 
 #include "codec.hpp"
+#include "scheme.hpp"
 #include "uncompressed.hpp"
 
 #include <cstdint>
@@ -32,15 +33,87 @@ struct CodecFamily {
   std::string_view name;
   unsigned first_bits, last_bits;
 };
-inline constexpr CodecFamily codec_families[] = {
-    {"octopus", 1, 6}, {"turboquant-mse", 1, 8}, {"lloyd-max", 1, 8}, {"float16", 16, 16}, {"bfloat16", 16, 16}};
 
 namespace detail {
 
-template <unsigned... B, class Make>
-bool dispatch_bits(unsigned bits, std::integer_sequence<unsigned, B...>, Make make) {
-  return ((bits == B + 1 && (make(std::integral_constant<unsigned, B + 1>{}), true)) || ...);
-}
+// A family: its name and widths, and the codec of each. A new codec is one of these and a place in the list below.
+struct OctopusFamily {
+  static constexpr CodecFamily info{"octopus", 1, 6};
+  template <std::size_t D, unsigned B>
+  using Codec = Octopus<D, B>;
+};
+struct OctopusQjlFamily {
+  static constexpr CodecFamily info{"octopus-qjl", 1, 6};
+  template <std::size_t D, unsigned B>
+  using Codec = OctopusQjl<D, B>;
+};
+struct TurboQuantMseFamily {
+  static constexpr CodecFamily info{"turboquant-mse", 1, 8};
+  template <std::size_t D, unsigned B>
+  using Codec = TurboQuantMse<D, B>;
+};
+struct TurboQuantProdFamily {
+  static constexpr CodecFamily info{"turboquant-prod", 2, 8};
+  template <std::size_t D, unsigned B>
+  using Codec = TurboQuantProd<D, B>;
+};
+struct PolarQuantFamily {
+  static constexpr CodecFamily info{"polarquant", 1, 6};
+  template <std::size_t D, unsigned B>
+  using Codec = PolarQuant<D, B>;
+};
+struct PolarQuantBlockFamily {
+  static constexpr CodecFamily info{"polarquant-block", 4, 4};
+  template <std::size_t D, unsigned>
+  using Codec = PolarQuantBlock<D>;
+};
+struct LloydMaxFamily {
+  static constexpr CodecFamily info{"lloyd-max", 1, 8};
+  template <std::size_t D, unsigned B>
+  using Codec = LloydMax<D, B>;
+};
+struct Float16Family {
+  static constexpr CodecFamily info{"float16", 16, 16};
+  template <std::size_t D, unsigned>
+  using Codec = Float16<D>;
+};
+struct BFloat16Family {
+  static constexpr CodecFamily info{"bfloat16", 16, 16};
+  template <std::size_t D, unsigned>
+  using Codec = BFloat16<D>;
+};
+
+template <class... Family>
+struct FamilyList {
+  static constexpr CodecFamily info[] = {Family::info...};
+};
+using CodecFamilies = FamilyList<OctopusFamily, OctopusQjlFamily, TurboQuantMseFamily, TurboQuantProdFamily, PolarQuantFamily,
+                                 PolarQuantBlockFamily, LloydMaxFamily, Float16Family, BFloat16Family>;
+
+// The schemes of arXiv 2605.08114 (scheme.hpp), by the same machinery.
+struct KvFamily {
+  static constexpr CodecFamily info{"kv", 1, 8};
+  template <std::size_t D, unsigned B>
+  using Codec = Kv<D, B>;
+};
+struct KqvFamily {
+  static constexpr CodecFamily info{"kqv", 2, 8};
+  template <std::size_t D, unsigned B>
+  using Codec = Kqv<D, B>;
+};
+struct QkqvFamily {
+  static constexpr CodecFamily info{"qkqv", 2, 8};
+  template <std::size_t D, unsigned B>
+  using Codec = Qkqv<D, B>;
+};
+using SchemeFamilies = FamilyList<KvFamily, KqvFamily, QkqvFamily>;
+
+}  // namespace detail
+
+inline constexpr auto& codec_families = detail::CodecFamilies::info;
+inline constexpr auto& scheme_families = detail::SchemeFamilies::info;
+
+namespace detail {
 
 /// A function of its own for each codec: inlined into one, they would make a function that takes a compiler hours.
 template <class C, class F>
@@ -48,23 +121,23 @@ template <class C, class F>
   f(C(seed));
 }
 
-template <std::size_t D, class F>
-void dispatch(std::string_view name, unsigned bits, std::uint64_t seed, F& f) {
-  if (name == "octopus")
-    dispatch_bits(bits, std::make_integer_sequence<unsigned, 6>{}, [&](auto width) { call_with<Octopus<D, width.value>>(seed, f); });
-  else if (name == "turboquant-mse")
-    dispatch_bits(bits, std::make_integer_sequence<unsigned, 8>{}, [&](auto width) { call_with<TurboQuantMse<D, width.value>>(seed, f); });
-  else if (name == "lloyd-max")
-    dispatch_bits(bits, std::make_integer_sequence<unsigned, 8>{}, [&](auto width) { call_with<LloydMax<D, width.value>>(seed, f); });
-  else if (name == "float16")
-    call_with<Float16<D>>(seed, f);
-  else
-    call_with<BFloat16<D>>(seed, f);
+template <class Family, std::size_t D, class F, unsigned... I>
+bool dispatch_bits(unsigned bits, std::uint64_t seed, F& f, std::integer_sequence<unsigned, I...>) {
+  constexpr unsigned first = Family::info.first_bits;
+  return ((bits == first + I && (call_with<typename Family::template Codec<D, first + I>>(seed, f), true)) || ...);
 }
 
-template <std::size_t... D, class F>
+template <std::size_t D, class F, class... Family>
+void dispatch(FamilyList<Family...>, std::string_view name, unsigned bits, std::uint64_t seed, F& f) {
+  ((name == Family::info.name &&
+    dispatch_bits<Family, D>(
+        bits, seed, f, std::make_integer_sequence<unsigned, Family::info.last_bits - Family::info.first_bits + 1>{})) ||
+   ...);
+}
+
+template <class Families, std::size_t... D, class F>
 bool dispatch_dim(Dims<D...>, std::size_t dim, std::string_view name, unsigned bits, std::uint64_t seed, F& f) {
-  return ((dim == D && (dispatch<D>(name, bits, seed, f), true)) || ...);
+  return ((dim == D && (dispatch<D>(Families{}, name, bits, seed, f), true)) || ...);
 }
 
 template <std::size_t... D>
@@ -74,29 +147,41 @@ std::string list(Dims<D...>) {
   return text;
 }
 
-}  // namespace detail
-
-/// Calls f with the named codec. The error names the unknown name, dimension or width and says which there are; f is then
-/// not called. bits: 1 to 6 (octopus), 1 to 8 (turboquant-mse, lloyd-max), 16 (float16, bfloat16).
-template <class DimList = AllDims, class F>
-Result<void> with_codec(std::string_view name, std::size_t dim, unsigned bits, std::uint64_t seed, F&& f) {
+/// Calls f with the named one of `Families`; what: "codec" or "scheme", for the messages.
+template <class Families, class DimList, class F>
+Result<void> with_named(std::string_view what, std::string_view name, std::size_t dim, unsigned bits, std::uint64_t seed, F& f) {
   const CodecFamily* family = nullptr;
   std::string names;
-  for (const auto& candidate : codec_families) {
+  for (const auto& candidate : Families::info) {
     if (candidate.name == name) family = &candidate;
     names += (names.empty() ? "" : ", ") + std::string(candidate.name);
   }
-  if (family == nullptr) return error("unknown codec \"" + std::string(name) + "\": there are " + names);
+  const std::string subject = std::string(what) + " " + std::string(name);
+  if (family == nullptr) return error("unknown " + std::string(what) + " \"" + std::string(name) + "\": there are " + names);
   if (bits < family->first_bits || bits > family->last_bits) {
     const std::string widths = family->first_bits == family->last_bits
                                    ? std::to_string(family->first_bits)
                                    : std::to_string(family->first_bits) + " to " + std::to_string(family->last_bits);
-    return error("codec " + std::string(name) + " has no width of " + std::to_string(bits) + " bits: it takes " + widths);
+    return error(subject + " has no width of " + std::to_string(bits) + " bits: it takes " + widths);
   }
-  if (!detail::dispatch_dim(DimList{}, dim, name, bits, seed, f))
-    return error("codec " + std::string(name) + " has no dimension " + std::to_string(dim) + ": there are " +
-                 detail::list(DimList{}));
+  if (!dispatch_dim<Families>(DimList{}, dim, name, bits, seed, f))
+    return error(subject + " has no dimension " + std::to_string(dim) + ": there are " + list(DimList{}));
   return {};
+}
+
+}  // namespace detail
+
+/// Calls f with the named codec. The error names the unknown name, dimension or width and says which there are; f is then
+/// not called. codec_families lists names and widths.
+template <class DimList = AllDims, class F>
+Result<void> with_codec(std::string_view name, std::size_t dim, unsigned bits, std::uint64_t seed, F&& f) {
+  return detail::with_named<detail::CodecFamilies, DimList>("codec", name, dim, bits, seed, f);
+}
+
+/// The same for a scheme of a key and a value codec, kv, kqv or qkqv at a budget of `bits`: f takes a KvScheme.
+template <class DimList = AllDims, class F>
+Result<void> with_scheme(std::string_view name, std::size_t dim, unsigned bits, std::uint64_t seed, F&& f) {
+  return detail::with_named<detail::SchemeFamilies, DimList>("scheme", name, dim, bits, seed, f);
 }
 
 }  // namespace KVCODEC_ISA_NAMESPACE

@@ -2,12 +2,16 @@
 // (quality/).
 #pragma once
 
-#include "concepts.hpp"
+#include "calibration.hpp"
 #include "codec.hpp"
+#include "concepts.hpp"
 #include "config.hpp"
 #include "descriptor.hpp"
 #include "factory.hpp"
 #include "half.hpp"
+#include "offset.hpp"
 #include "result.hpp"
 #include "rows.hpp"
+#include "scheme.hpp"
+#include "split.hpp"
 #include "uncompressed.hpp"

@@ -13,8 +13,22 @@
 namespace kvcodec {
 
 /// How a row stores its length. bfloat16 has float's range and an error (0.2 %) far below a codec's own up to 4 bits;
-/// float16 is finer but saturates at 65504 and vanishes below 3e-8; float32 is what OCTOPUS itself uses.
-enum class NormType : unsigned char { bfloat16 = 0, float16 = 1, float32 = 2 };
+/// float16 is finer but saturates at 65504 and vanishes below 3e-8; float32 is what OCTOPUS itself uses. none: the row
+/// stores no length, its quantiser's code holds it (PolarQuant's radii).
+enum class NormType : unsigned char { bfloat16 = 0, float16 = 1, float32 = 2, none = 3 };
+
+/// Bytes that a length takes in a row.
+constexpr std::size_t norm_bytes(NormType norm) noexcept {
+  return norm == NormType::none ? 0 : norm == NormType::float32 ? 4 : 2;
+}
+
+/// What the encoder makes the stored length do, once the direction's code is known (u the direction, v what its code
+/// decodes to). It costs a decoder nothing. With D the relative squared error without one:
+///   none           the vector's own length: <x, x'> = (1 - D) |x|^2 on average
+///   norm           |x'| = |x|: the stored length is |u| / |v| times it; <x, x'> = sqrt(1 - D) |x|^2
+///   inner_product  <x, x'> = |x|^2, up to the rounding of the length: |u|^2 / <u, v> times; D becomes D / (1 - D)
+///   least_squares  the least |x - x'|: <u, v> / |v|^2 times
+enum class Correction : unsigned char { none = 0, norm = 1, inner_product = 2, least_squares = 3 };
 
 inline namespace KVCODEC_ISA_NAMESPACE {
 
@@ -79,6 +93,17 @@ KVCODEC_HD inline Length<Stored> measure(float* x) noexcept {
   const float stored = to_float(length.stored);
   if (stored != 0.0f) length.divisor = stored == max_finite<Stored>() ? scaled : stored * up;
   return length;
+}
+
+/// The factor of a correction for the direction u coded as v. 1 where v says nothing of u (a factor would be beyond 16).
+template <Correction C, std::size_t D>
+KVCODEC_HD inline float correction_factor(const float* u, const float* v) noexcept {
+  const float uu = sum_of_squares<D>(u), vv = sum_of_squares<D>(v), uv = sum_of_products<D>(u, v);
+  float factor = 1.0f;
+  if constexpr (C == Correction::norm) factor = square_root(uu / vv);
+  if constexpr (C == Correction::inner_product) factor = uu / uv;
+  if constexpr (C == Correction::least_squares) factor = uv / vv;
+  return factor > 0.0625f && factor < 16.0f ? factor : 1.0f;
 }
 
 }  // namespace KVCODEC_ISA_NAMESPACE

@@ -1,7 +1,8 @@
 // Scalar source densities and their Lloyd-Max codebooks, in double precision.
 //
 // Sources: TurboQuant, arXiv 2504.19874 (a coordinate of a uniform unit vector); OCTOPUS, arXiv 2605.21226 (the norm of
-// a triplet, and an octahedral coordinate of its direction); Lloyd 1982 and Max 1960 for the fixed point:
+// a triplet, and an octahedral coordinate of its direction); PolarQuant, arXiv 2502.02617 (an angle between two radii);
+// Lloyd 1982 and Max 1960 for the fixed point:
 //     c_i = E[t | b_{i-1} < t <= b_i],    b_i = (c_i + c_{i+1}) / 2.
 //
 // Lloyd's own iteration contracts like 1 - O(1/levels^2), so at 256 levels it stops early rather than converges. The
@@ -93,6 +94,35 @@ struct TripletNormDensity {
     }
     double panel() const { return 0.7 / std::sqrt(d); }
     double second_moment() const { return 3 / d; }
+};
+
+// The angle atan2(R2, R1) between the radii of n1 and of n2 independent Gaussian coordinates (PolarQuant):
+//   f(psi) = 2 Gamma((n1+n2)/2) / (Gamma(n1/2) Gamma(n2/2)) cos(psi)^(n1-1) sin(psi)^(n2-1) on [0, pi/2];
+//   E sin(psi)^2 = n2/(n1+n2).
+// For n1 = n2 = n it is proportional to sin(2 psi)^(n-1). Both exponents are at least 1 here: the angle of two single
+// coordinates carries their signs too, is uniform on [0, 2 pi) and needs no book.
+//
+// -(log f)'' = (n1-1)/cos^2 + (n2-1)/sin^2 is 2(n1+n2-2) at the mode, and at least (sqrt(n1-1) + sqrt(n2-1))^2
+// everywhere, which bounds the tails. f is log-concave, so its Lloyd-Max book is unique (Fleischer 1964).
+struct PolarAngleDensity {
+    static constexpr bool symmetric = false;
+    double n1, n2;
+
+    double log_constant() const {
+        return std::log(2.0) + std::lgamma((n1 + n2) / 2) - std::lgamma(n1 / 2) - std::lgamma(n2 / 2);
+    }
+    double value(double psi) const {
+        return std::exp(log_constant() + (n1 - 1) * std::log(std::cos(psi)) + (n2 - 1) * std::log(std::sin(psi)));
+    }
+    double position(double u) const { return u; }
+    double parameter(double psi) const { return psi; }
+    double weight(double u) const { return value(u); }
+    double mode() const { return std::atan(std::sqrt((n2 - 1) / (n1 - 1))); }
+    double reach() const {
+        return std::min(std::numbers::pi / 2, mode() + 14 / (std::sqrt(n1 - 1) + std::sqrt(n2 - 1)));
+    }
+    double panel() const { return 0.7 / std::sqrt(2 * (n1 + n2)); }
+    double second_moment() const { return 0; }
 };
 
 struct Codebook {
@@ -325,6 +355,26 @@ inline Codebook normal_book(unsigned bits) { return lloyd_max(NormalDensity{}, s
 inline Codebook octahedral_book(unsigned bits) { return lloyd_max(OctahedralDensity{}, std::size_t{1} << bits); }
 inline Codebook triplet_norm_book(std::size_t d, unsigned bits) {
     return lloyd_max(TripletNormDensity{static_cast<double>(d)}, std::size_t{1} << bits);
+}
+
+// A balanced book is its own reflection in pi/4; the solution is so to rounding, and then made so to the last bit: psi
+// and pi/2 - psi, and pi/4 itself for the middle boundary, on which two equal radii lie.
+inline Codebook polar_angle_book(std::size_t n1, std::size_t n2, unsigned bits) {
+    Codebook book =
+        lloyd_max(PolarAngleDensity{static_cast<double>(n1), static_cast<double>(n2)}, std::size_t{1} << bits);
+    if (n1 != n2) return book;
+    const auto reflect = [](std::vector<double>& x) {
+        for (std::size_t i = 0, j = x.size() - 1; i < j; ++i, --j) {
+            const double folded = (x[i] + (std::numbers::pi / 2 - x[j])) / 2;
+            if (!(std::abs(folded - x[i]) < 1e-12)) throw std::runtime_error("a balanced book is not symmetric");
+            x[i] = folded;
+            x[j] = std::numbers::pi / 2 - folded;
+        }
+        if (x.size() % 2 == 1) x[x.size() / 2] = std::numbers::pi / 4;
+    };
+    reflect(book.centroids);
+    reflect(book.boundaries);
+    return book;
 }
 
 }  // namespace kvcodec_oracle

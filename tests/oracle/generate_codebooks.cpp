@@ -10,8 +10,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -126,6 +128,39 @@ void triplet_norm(std::ostream& out) {
     out << tail;
 }
 
+// The sizes (n1, n2) of the blocks that meet in a tree of angles over d coordinates, for every supported d: each level
+// joins neighbours, and an odd last block passes up as it is. Two single coordinates need no book.
+std::set<std::pair<std::size_t, std::size_t>> polar_pairs() {
+    std::set<std::pair<std::size_t, std::size_t>> pairs;
+    for (const std::size_t d : supported_dims()) {
+        for (std::vector<std::size_t> blocks(d, 1), joined; blocks.size() > 1; blocks = joined, joined.clear()) {
+            for (std::size_t i = 0; i + 1 < blocks.size(); i += 2) {
+                if (blocks[i] > 1) pairs.emplace(blocks[i], blocks[i + 1]);
+                joined.push_back(blocks[i] + blocks[i + 1]);
+            }
+            if (blocks.size() % 2 == 1) joined.push_back(blocks.back());
+        }
+    }
+    return pairs;
+}
+
+void polar_angle(std::ostream& out) {
+    out << R"(// Codebook of the angle psi = atan2(R2, R1) between the radii R1 of N1 and R2 of N2 Gaussian coordinates,
+// B bits: PolarQuant, arXiv 2502.02617.
+//
+// Density: f(psi) = 2 / Beta(N1/2, N2/2) cos(psi)^(N1-1) sin(psi)^(N2-1) on [0, pi/2]; where N1 = N2 = N it is
+// proportional to sin(2 psi)^(N-1). All 2^B centroids, ascending, in radians. The pairs are those that meet in a
+// binary tree over a supported D when an odd last block passes up a level as it is. The angle of two single
+// coordinates is uniform on [0, 2 pi) and has no table: its centroids are (i + 1/2) 2 pi / 2^B.
+)" << derivation
+        << "template <std::size_t N1, std::size_t N2, unsigned B> struct PolarAngle;\n\n";
+    for (const auto& [n1, n2] : polar_pairs())
+        for (unsigned b = 1; b <= 6; ++b)
+            write_array(out, std::to_string(n1) + ", " + std::to_string(n2) + ", " + std::to_string(b), "PolarAngle",
+                        "value", kvcodec_oracle::polar_angle_book(n1, n2, b).centroids);
+    out << tail;
+}
+
 void write(const std::filesystem::path& file, void (*content)(std::ostream&)) {
     std::ofstream out(file);
     content(out);
@@ -145,6 +180,7 @@ int main(int argc, char** argv) try {
     write(directory / "sphere_marginal.hpp", sphere_marginal);
     write(directory / "octahedral_direction.hpp", octahedral_direction);
     write(directory / "triplet_norm.hpp", triplet_norm);
+    write(directory / "polar_angle.hpp", polar_angle);
     return 0;
 } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';

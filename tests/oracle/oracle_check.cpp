@@ -66,6 +66,9 @@ int main(int argc, char** argv) {
     good = report("quality, d 128", quality_figures(keys)) && good;
     good = report("rounding, d 128", rounding_figures(keys)) && good;
     good = report("split of the bits, d 128", split_figures(keys)) && good;
+    good = report("polar, d 128", polar_figures(keys)) && good;
+    good = report("polar, unequal blocks", polar_tree_figures(1000, 20240302)) && good;
+    good = report("qjl, d 128", qjl_figures(std::span(keys).first(std::min(count, std::size_t{4000})), 7)) && good;
     good = report("structured inputs, d 128", structured_figures(3000, 20240301)) && good;
 
     std::printf("\nsearches that attain less than the search over all directions\n");

@@ -8,9 +8,7 @@
 #include <Eigen/Core>
 #include <Eigen/QR>
 
-#include <cmath>
 #include <memory>
-#include <numbers>
 #include <span>
 
 namespace kvcodec {
@@ -30,10 +28,7 @@ class HaarRotation {
 
   explicit HaarRotation(SplitMix64& random) {
     Eigen::MatrixXd gaussian(D, D);
-    for (Eigen::Index i = 0; i < gaussian.size(); ++i) {
-      const double radius = std::sqrt(-2.0 * std::log(random.uniform()));
-      gaussian.data()[i] = radius * std::cos(2.0 * std::numbers::pi * random.uniform());
-    }
+    for (Eigen::Index i = 0; i < gaussian.size(); ++i) gaussian.data()[i] = random.gaussian();
     const Eigen::HouseholderQR<Eigen::MatrixXd> qr(gaussian);
     Eigen::MatrixXd q = qr.householderQ();
     for (Eigen::Index k = 0; k < q.cols(); ++k)

@@ -61,6 +61,8 @@ struct LloydMaxQuantizer {
   static constexpr std::size_t code_bytes = bytes_for_bits(D * B);
   static constexpr std::string_view name = "turboquant-mse";
   static constexpr std::string_view unrotated_name = "lloyd-max";
+  static constexpr std::string_view qjl_name = "turboquant-prod";
+  static constexpr std::string_view unrotated_qjl_name = "lloyd-max-qjl";
   static constexpr std::array<std::uint8_t, 8> parameters = {B};
 
   /// u: dim coordinates of a unit vector. code: code_bytes.

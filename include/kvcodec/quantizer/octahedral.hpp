@@ -146,6 +146,7 @@ struct OctahedralQuantizer {
   static constexpr unsigned index_bits = 2 * magnitude_bits + (length_in_index ? LengthBits : 0) + (signs_in_index ? 2 : 0);
   static constexpr std::size_t code_bytes = bytes_for_bits(triplets * (2 * DirectionBits + LengthBits));
   static constexpr std::string_view name = "octopus";
+  static constexpr std::string_view qjl_name = "octopus-qjl";
   static constexpr std::array<std::uint8_t, 8> parameters = {DirectionBits, LengthBits};
 
   /// The codes of sixteen triplets of unit vectors. (0,0,0) gets all zeros: the shortest length, along the first cell.

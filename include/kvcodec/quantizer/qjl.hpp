@@ -1,0 +1,224 @@
+// QJL residual: one more bit a coordinate round any direction quantiser, which makes inner products unbiased. QJL is arXiv
+// 2406.03482; TurboQuant's "prod" form is arXiv 2504.19874, section 3.2; OCTOPUS-QJL is arXiv 2605.21226, section 3.
+//
+// The inner quantiser codes u as v. Of the residual r = u - v the row keeps its norm g = |r| and the signs z = sign(S r),
+// sign(0) = +1, of a random projection S of its own. Then
+//
+//     u' = v + scale g S^T z,     <q, u'> = <q, v> + scale g <S q, z>,     E <q, u'> = <q, u> over S.
+//
+// The scale belongs to the kind of S (mixing them up loses a factor sqrt(d) of the term):
+//
+//                          unbiased                                            least squares
+//   iid Gaussian, m x d    sqrt(pi/2) / m                                      m c / (m^2 c^2 + m (1 - c^2) + m (d - 1)), c = sqrt(2/pi)
+//   orthogonal, d x d      1 / (d a),  a = Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2))    a
+//
+// (a is E|coordinate| of a uniform unit vector; 1/(d a) tends to sqrt(pi/(2 d)).) Unbiased is what keys want; its
+// reconstruction has D = pi/2 (Gaussian) or pi/2 - 1 (orthogonal) times the inner one's, least squares 1 - 2/pi.
+//
+// Bytes:  | inner code | g: 2 bytes, bfloat16 or float16, little-endian | D signs, bit i: (S r)_i < 0, LSB first |
+#pragma once
+
+#include "../arithmetic.hpp"
+#include "../bits.hpp"
+#include "../concepts.hpp"
+#include "../norm.hpp"
+#include "../random.hpp"
+#include "../transform/rotation.hpp"
+#include "direction.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <numbers>
+#include <string_view>
+#include <type_traits>
+
+namespace kvcodec {
+
+enum class QjlScale : unsigned char { unbiased = 0, least_squares = 1 };
+
+inline namespace KVCODEC_ISA_NAMESPACE {
+
+/// E|coordinate| of a uniform unit vector of R^d, d even: Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2)).
+constexpr double mean_magnitude(std::size_t d) noexcept {
+  double a = 2.0 / std::numbers::pi;  // d = 2; and a(n + 2) = a(n) n / (n + 1)
+  for (std::size_t n = 2; n < d; n += 2) a *= static_cast<double>(n) / static_cast<double>(n + 1);
+  return a;
+}
+
+// A projection gives, up to the constant factor `normaliser`, project(x, y): y = S x and back(y, x): x = S^T y, both of
+// dim values, and the two scales.
+
+/// S = signs + Hadamard in rounds: O(d log d). One round is biased on sparse residuals, which two are not.
+template <std::size_t D, unsigned Rounds>
+class OrthogonalProjection {
+ public:
+  static constexpr std::size_t dim = D;
+  static constexpr std::uint8_t kind = Rounds;
+  static constexpr float normaliser = SignedHadamard<D, Rounds>::scale;
+  static constexpr double unbiased = 1.0 / (static_cast<double>(D) * mean_magnitude(D));
+  static constexpr double least_squares = mean_magnitude(D);
+
+  KVCODEC_HD explicit OrthogonalProjection(SplitMix64& random) noexcept : rotation_(random) {}
+
+  KVCODEC_HD void project(const float* x, float* y) const noexcept {
+    for (std::size_t i = 0; i < D; ++i) y[i] = x[i];
+    rotation_.raw(y);
+  }
+  KVCODEC_HD void back(const float* y, float* x) const noexcept {
+    for (std::size_t i = 0; i < D; ++i) x[i] = y[i];
+    rotation_.raw_inverse(x);
+  }
+
+ private:
+  SignedHadamard<D, Rounds> rotation_;
+};
+
+/// S of independent N(0, 1) entries, as in the papers: the reference to compare with. O(d^2) a row and a query, and the
+/// codec is 4 d^2 bytes (64 KB at d = 128): not a thing to copy, or to put on a small stack.
+template <std::size_t D>
+class GaussianProjection {
+ public:
+  static constexpr std::size_t dim = D;
+  static constexpr std::uint8_t kind = 0xff;
+  static constexpr float normaliser = 1.0f;
+  static constexpr double unbiased = constant_sqrt(std::numbers::pi / 2) / static_cast<double>(D);
+  static constexpr double least_squares = [] {
+    const double d = static_cast<double>(D), c2 = 2 / std::numbers::pi;
+    return constant_sqrt(c2) / (d * c2 + (1 - c2) + (d - 1));
+  }();
+
+  KVCODEC_HD explicit GaussianProjection(SplitMix64& random) noexcept {
+    for (auto& row : matrix_)
+      for (float& entry : row) entry = static_cast<float>(random.gaussian());
+  }
+
+  KVCODEC_HD void project(const float* x, float* y) const noexcept {
+    for (std::size_t i = 0; i < D; ++i) y[i] = sum_of_products<D>(matrix_[i], x);
+  }
+  KVCODEC_HD void back(const float* y, float* x) const noexcept {
+    for (std::size_t j = 0; j < D; ++j) x[j] = 0.0f;
+    for (std::size_t i = 0; i < D; ++i)
+      for (std::size_t j = 0; j < D; ++j) x[j] = fma(matrix_[i][j], y[i], x[j]);
+  }
+
+ private:
+  float matrix_[D][D];
+};
+
+template <DirectionQuantizer Inner, class Projection, NormType ResidualNorm = NormType::bfloat16,
+          QjlScale Scale = QjlScale::unbiased>
+class QjlQuantizer {
+  static_assert(Projection::dim == Inner::dim, "kvcodec: quantiser and projection are of different dimensions");
+  static_assert(ResidualNorm == NormType::bfloat16 || ResidualNorm == NormType::float16,
+                "kvcodec: a residual's norm is stored as bfloat16 or float16");
+  using Stored = NormReal<ResidualNorm>;
+  static constexpr std::size_t D = Inner::dim;
+  static constexpr std::size_t inner_lifted = lifted_dim_of<Inner>;
+  static constexpr std::size_t norm_at = Inner::code_bytes;
+  static constexpr std::size_t signs_at = Inner::code_bytes + 2;
+  /// Of <normaliser S q, z> in a query, and of normaliser S^T z in a row.
+  static constexpr double scale = Scale == QjlScale::unbiased ? Projection::unbiased : Projection::least_squares;
+
+ public:
+  static constexpr std::size_t dim = D;
+  static constexpr std::size_t code_bytes = Inner::code_bytes + 2 + bytes_for_bits(D);
+  static constexpr std::string_view name = Inner::qjl_name;
+  static constexpr std::string_view unrotated_name = [] {
+    if constexpr (requires { Inner::unrotated_qjl_name; }) return std::string_view(Inner::unrotated_qjl_name);
+    return std::string_view(Inner::qjl_name);
+  }();
+  static constexpr std::array<std::uint8_t, 8> parameters = [] {
+    std::array<std::uint8_t, 8> p = Inner::parameters;
+    p[5] = Projection::kind;
+    p[6] = static_cast<std::uint8_t>(ResidualNorm);
+    p[7] = static_cast<std::uint8_t>(static_cast<unsigned>(Scale) + 1u);
+    return p;
+  }();
+
+  /// A query brings its own projection along: the inner quantiser's values, then S q.
+  static constexpr std::size_t lifted_dim = inner_lifted + D;
+
+  KVCODEC_HD explicit QjlQuantizer(SplitMix64& random) noexcept
+      : inner_(make_quantizer<Inner>(random)), projection_(random) {}
+
+  KVCODEC_HD void encode(const float* u, std::byte* code) const noexcept {
+    inner_.encode(u, code);
+    float residual[D], projected[D];
+    inner_.decode(code, residual);
+    round_difference(u, residual, D);
+    const Stored norm = saturate_to<Stored>(square_root(sum_of_squares<D>(residual)));
+    code[norm_at] = static_cast<std::byte>(norm.bits & 0xffu);
+    code[norm_at + 1] = static_cast<std::byte>(norm.bits >> 8);
+    projection_.project(residual, projected);
+    std::uint8_t negative[D];
+    for (std::size_t i = 0; i < D; ++i) negative[i] = projected[i] < 0.0f ? 1 : 0;
+    pack<1, D>(negative, code + signs_at);
+  }
+
+  KVCODEC_HD void decode(const std::byte* code, float* u) const noexcept {
+    inner_.decode(code, u);
+    float signs[D], residual[D];
+    for (std::size_t i = 0; i < D; ++i) signs[i] = 1.0f;
+    for_each_sign(code, [&](std::size_t i, std::uint32_t flip) { signs[i] = float_from_bits(float_bits(1.0f) ^ flip); });
+    projection_.back(signs, residual);
+    const float factor = residual_norm(code) * static_cast<float>(scale * static_cast<double>(Projection::normaliser));
+    for (std::size_t i = 0; i < D; ++i) u[i] = fma(factor, residual[i], u[i]);
+  }
+
+  KVCODEC_HD void lift(float* q) const noexcept {
+    if constexpr (inner_lifted > D) inner_.lift(q);
+    projection_.project(q, q + inner_lifted);
+    for (std::size_t i = 0; i < D; ++i) q[inner_lifted + i] *= Projection::normaliser;
+  }
+
+  KVCODEC_HD float dot(const float* q, const std::byte* code) const noexcept {
+    float lane[lanes] = {};
+    for_each_sign(code, [&](std::size_t i, std::uint32_t flip) {
+      lane[i % lanes] += float_from_bits(float_bits(q[inner_lifted + i]) ^ flip);
+    });
+    const float correction = residual_norm(code) * static_cast<float>(scale);
+    return multiply_add(correction, reduce(lane), direction_dot(inner_, q, code));
+  }
+
+  KVCODEC_HD void accumulate(float weight, const std::byte* code, float* sum) const noexcept {
+    direction_accumulate(inner_, weight, code, sum);
+    const float w = weight * residual_norm(code);
+    for_each_sign(code, [&](std::size_t i, std::uint32_t flip) {
+      sum[inner_lifted + i] += float_from_bits(float_bits(w) ^ flip);
+    });
+  }
+
+  /// The transpose of lift: adds the projected sums to the first D.
+  KVCODEC_HD void lower(float* sum) const noexcept {
+    float residual[D];
+    projection_.back(sum + inner_lifted, residual);
+    if constexpr (inner_lifted > D) inner_.lower(sum);
+    const float factor = static_cast<float>(scale * static_cast<double>(Projection::normaliser));
+    for (std::size_t i = 0; i < D; ++i) sum[i] = multiply_add(factor, residual[i], sum[i]);
+  }
+
+ private:
+  KVCODEC_HD static float residual_norm(const std::byte* code) noexcept {
+    const auto bits = static_cast<std::uint32_t>(code[norm_at]) | static_cast<std::uint32_t>(code[norm_at + 1]) << 8;
+    return to_float(Stored{static_cast<std::uint16_t>(bits)});
+  }
+
+  /// visit(i, flip): flip is the sign bit of a float, set where sign i is -1.
+  template <class Visit>
+  KVCODEC_HD static void for_each_sign(const std::byte* code, Visit visit) noexcept {
+    const std::byte* signs = code + signs_at;
+    for (std::size_t i = 0; i < D / lanes * lanes; i += lanes) {
+      const auto bits = static_cast<std::uint32_t>(signs[i / 8]) | static_cast<std::uint32_t>(signs[i / 8 + 1]) << 8;
+      for (std::size_t l = 0; l < lanes; ++l) visit(i + l, (bits >> l & 1u) << 31);
+    }
+    for (std::size_t i = D / lanes * lanes; i < D; ++i)
+      visit(i, (static_cast<std::uint32_t>(signs[i / 8]) >> (i % 8) & 1u) << 31);
+  }
+
+  [[no_unique_address]] Inner inner_;
+  Projection projection_;
+};
+
+}  // namespace KVCODEC_ISA_NAMESPACE
+}  // namespace kvcodec
