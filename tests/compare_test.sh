@@ -86,7 +86,7 @@ run 0 --help
 check 'help explains the columns' grep -q 'decibels above Shannon' out
 if [ -e "$data/keys.npy" ]; then
   run 0 --no-plot
-  for codec in octopus turboquant-mse lloyd-max float16 bfloat16; do
+  for codec in octopus octopus-qjl turboquant-mse turboquant-prod polarquant polarquant-block lloyd-max float16 bfloat16; do
     check "the default table has $codec" grep -q "^$codec " out
   done
   check 'all nine heads are measured' grep -q '9 heads of 512 tokens, d = 64' out
@@ -115,10 +115,70 @@ run 0 --source gaussian --dim 64 --rows 2000 --codecs turboquant-mse --bits 2 --
 check 'the same seed, the same numbers' [ "$(cut -d, -f1-17 table.csv)" = "$(cut -d, -f1-17 again.csv)" ]
 run 0 --source gaussian --dim 64 --rows 2000 --codecs turboquant-mse --bits 2 --no-plot --csv again.csv --seed 1
 check 'another seed, other numbers' [ "$(cut -d, -f1-17 table.csv)" != "$(cut -d, -f1-17 again.csv)" ]
+
+# Schemes: keys by one codec, values by another.
+run 0 $small --scheme kv,kqv,qkqv,octopus/turboquant-prod --bits 3 --no-plot --csv table.csv
+check 'a line for each scheme, and float16 last' [ "$(cut -d, -f1 table.csv | tr '\n' ' ')" = 'codec kv kqv qkqv octopus/turboquant-prod float16 ' ]
+check 'every CSV row has all 19 fields, none empty' awk -F, 'NF != 19 { exit 1 } { for (i = 1; i <= NF; ++i) if ($i == "") exit 1 }' table.csv
+check 'a scheme has the mean bytes of its sides: 26, 27, 28, 29 of 64 coordinates, and 8/64 bits/x a byte' \
+  awk -F, 'NR > 1 && NR < 6 { if ($2 != 3 || $4 != 24 + NR || $5 != $4 / 8) exit 1 }' table.csv
+run 0 $small --codecs all --scheme kv,kqv --bits 3 --no-plot --csv table.csv
+check 'the sides of a scheme are the codecs of these names' awk -F, '
+  { keys[$1] = $6 "," $7 "," $8 "," $12 "," $14; values[$1] = $9 "," $10 "," $11 }
+  END { exit !(keys["kv"] == keys["lloyd-max"] && values["kv"] == values["lloyd-max"] &&
+               keys["kqv"] == keys["turboquant-mse"] && values["kqv"] == values["turboquant-prod"]) }' table.csv
+check 'codecs, then schemes, then baselines' [ "$(tail -n 4 table.csv | cut -d, -f1 | tr '\n' ' ')" = 'kv kqv float16 bfloat16 ' ]
+run 0 $small --scheme octopus:3/turboquant-prod:2,octopus/float16,polarquant-block/lloyd-max,kv --bits 1,2 --no-plot --csv table.csv
+check 'widths apart, widths of their own, and --bits for the rest' [ "$(cut -d, -f1,2 table.csv | tr '\n' ' ')" = \
+  'codec,bits octopus/turboquant-prod,3/2 octopus/float16,1/16 octopus/float16,2/16 polarquant-block/lloyd-max,4/1 polarquant-block/lloyd-max,4/2 kv,1 kv,2 float16,16 ' ]
+run 0 --keys keys.npy --scheme kqv --no-plot --csv table.csv
+check 'no values: their fields are empty' awk -F, 'NR > 1 && ($9 != "" || $17 != "" || $14 == "") { exit 1 }' table.csv
+check 'kqv begins at 2 bits' [ "$(cut -d, -f2 table.csv | tr '\n' ' ')" = 'bits 2 3 4 16 ' ]
+
+# Made-up keys of every kind; their values are Gaussian.
+for source in gaussian student-t:3 student-t:0.5 low-rank:1 low-rank:64 concentrated one-hot outliers bias; do
+  run 0 --source $source --dim 64 --rows 200 --codecs turboquant-mse,float16 --bits 3 --no-plot --csv table.csv
+  check "$source: every CSV row has all 19 fields, none empty, none NaN" \
+    awk -F, 'NF != 19 || /nan/ { exit 1 } { for (i = 1; i <= NF; ++i) if ($i == "") exit 1 }' table.csv
+done
+run 0 --source low-rank:1 --dim 64 --rows 200 --codecs turboquant-mse --bits 3 --no-plot --csv table.csv
+cp table.csv again.csv
+run 0 --source gaussian --dim 64 --rows 200 --codecs turboquant-mse --bits 3 --no-plot --csv table.csv
+check 'another source, other keys' [ "$(cut -d, -f6 table.csv)" != "$(cut -d, -f6 again.csv)" ]
+check 'and the same values' [ "$(cut -d, -f9 table.csv)" = "$(cut -d, -f9 again.csv)" ]
+
+# Offsets and corrections.
+bias='--source bias --dim 64 --rows 500 --codecs turboquant-mse,float16 --bits 3 --no-plot --csv table.csv'
+run 0 $bias
+check 'a bias ruins attention' awk -F, '$1 == "turboquant-mse" { found = $14 > 1 } END { exit !found }' table.csv
+run 0 $bias --offset
+check 'an offset saves it' awk -F, '$1 == "turboquant-mse+offset" { found = $14 < .1 && $4 == 26 } END { exit !found }' table.csv
+check 'the bytes of the means are told' grep -q 'robust mean.* 256 bytes a head and side' out
+run 0 $small --scheme kqv,octopus/float16 --offset --bits 2 --no-plot --csv table.csv
+check 'schemes have offsets too' [ "$(cut -d, -f1 table.csv | tr '\n' ' ')" = 'codec kqv+offset octopus/float16+offset float16+offset ' ]
+gaussian='--source gaussian --dim 64 --rows 2000 --codecs turboquant-mse,polarquant-block,float16 --bits 2,4 --no-plot'
+run 0 $gaussian --csv none.csv
+run 0 $gaussian --csv same.csv --correction none
+check 'no correction by name is none' [ "$(cut -d, -f1-17 none.csv)" = "$(cut -d, -f1-17 same.csv)" ]
+for correction in norm inner-product least-squares; do
+  run 0 $gaussian --csv $correction.csv --correction $correction
+  check "$correction: the name says so, and only of what stores a length" [ "$(cut -d, -f1 $correction.csv | tr '\n' ' ')" = \
+    "codec turboquant-mse+$correction turboquant-mse+$correction polarquant-block float16 " ]
+  check "$correction: the direction stays" awk -F, 'FNR == 1 { next } NR == FNR { cosine[FNR] = $8; next }
+    { off = $8 - cosine[FNR]; if (off > 1e-6 || off < -1e-6) exit 1 }' none.csv $correction.csv
+done
+# With D = 1 - cosine^2 the least error, the others are 2 (1 - cosine) and 1 / cosine^2 - 1.
+check 'corrections have the errors that follow from the cosine (1 %)' awk -F, '
+  function near(a, b) { return a > .99 * b && a < 1.01 * b }
+  FNR == 2 { d[FILENAME] = $6; c = $8 }
+  END { exit !(near(d["least-squares.csv"], 1 - c * c) && near(d["norm.csv"], 2 * (1 - c)) &&
+               near(d["inner-product.csv"], 1 / (c * c) - 1)) }' norm.csv inner-product.csv least-squares.csv
 npy zeros.npy '<f4' False '(8, 64)'
 head -c 2048 /dev/zero >>zeros.npy
 run 0 --keys zeros.npy --no-plot
 check 'rows of zeros measure as no error' grep -q '^octopus  *2  *22 ' out
+run 0 --keys zeros.npy --values zeros.npy --offset --correction inner-product --no-plot --csv table.csv
+check 'with offsets and corrections too' awk -F, 'NR > 1 && ($6 != 0 || $9 != 0 || $17 != 0) { exit 1 }' table.csv
 
 # Bad files, each as keys; then what does not fit the keys.
 : >empty.npy
@@ -177,10 +237,36 @@ refused surplus surplus
 refused '"rotor"' --codecs octopus,rotor
 refused 'width of 9' --bits 9
 refused 'width of 7' --codecs octopus --bits 2,7
+refused '"turboquant"' --scheme turboquant
+refused 'kv (1-8), kqv (2-8), qkqv (2-8) and pairs' --scheme kv,,kqv
+refused 'unknown scheme "kv:3"' --scheme kv:3
+refused 'unknown scheme "octopus/octopus/octopus"' --scheme octopus/octopus/octopus
+refused 'unknown codec "rotor"' --scheme rotor/octopus
+refused 'unknown codec "kv"' --scheme octopus/kv
+refused 'unknown codec ""' --scheme octopus/
+refused 'octopus has no width of "7"; there are octopus (1-6)' --scheme octopus:7/lloyd-max:7
+refused 'lloyd-max has no width of "two"' --scheme octopus/lloyd-max:two
+refused 'lloyd-max has no width of ""' --scheme octopus:2/lloyd-max:
+refused 'chosen schemes has a width of 1;' --scheme kqv --bits 1
+refused 'chosen schemes has a width of 16;' --scheme kqv --bits 16
+refused 'chosen schemes has a width of 7;' --scheme octopus/lloyd-max --bits 7
+refused 'chosen codecs and schemes has a width of 7;' --codecs octopus --scheme octopus/lloyd-max --bits 7
+refused 'chosen codecs has a width of 3;' --codecs polarquant-block --bits 3
+refused '"sideways"' --correction sideways
+refused '--offset=yes' --offset=yes
 refused 'two' --bits two
 refused '2,,3' --bits 2,,3
 refused 'no dimension 100' --source gaussian --dim 100
 refused 'gaussian' --source laplace
+refused '"student-t"' --source student-t
+refused '"student-t:0.4"' --source student-t:0.4
+refused '"student-t:inf"' --source student-t:inf
+refused '"student-t:nan"' --source student-t:nan
+refused '"low-rank:0"' --source low-rank:0
+refused '"low-rank:1.5"' --source low-rank:1.5
+refused 'low-rank:65: a rank is at most the head size, --dim 64' --source low-rank:65 --dim 64
+refused '"gaussian:1"' --source gaussian:1
+refused '"one-hot:"' --source one-hot:
 refused '--dim' --dim 64
 refused '"0"' --source gaussian --rows 0
 refused '-1' --seed -1
@@ -220,6 +306,12 @@ if command -v gnuplot >/dev/null 2>&1; then
   check 'the SVG names the data' grep -q 'keys.npy' "pic'ture \$x.svg"
   check 'gnuplot had nothing to complain about' [ ! -s err ]
   check 'the last line names the picture' [ "$(tail -n 1 out)" = "picture: pic'ture \$x.svg" ]
+  run 0 $small --scheme kv,octopus:3/turboquant-prod:2,float16/octopus --plot schemes.svg
+  check 'the SVG names the schemes' grep -q 'octopus/turboquant-prod' schemes.svg
+  check 'gnuplot had nothing to complain about' [ ! -s err ]
+  run 0 $small --codecs all --scheme kv,kqv --offset --plot many.svg
+  check 'more lines than looks' grep -q 'kqv+offset' many.svg
+  check 'gnuplot had nothing to complain about' [ ! -s err ]
   run 0 $small --plot picture.png
   check 'the PNG is one' [ "$(head -c 4 picture.png | tail -c 3)" = PNG ]
   run 0 $small --codecs float16

@@ -103,8 +103,8 @@ std::vector<std::string> all_lines() {
   lines.push_back(line_of(TurboQuantProd<128, 3, Options{.norm = N::float32, .correction = Correction::least_squares}>(seed), "turboquant-prod/least-squares", 3));
   lines.push_back(line_of(Octopus<96, 4, OctopusOptions{.correction = Correction::inner_product}>(seed), "octopus/inner-product", 4));
   constexpr Options inside{.norm = N::none};
-  lines.push_back(line_of(PolarQuantBlock<128, inside, PolarLevels{4, {5, 3, 3, 3}}>(seed), "polarquant-block/5333", 5));
-  lines.push_back(line_of(PolarQuantBlock<80, inside, PolarLevels{2, {3, 2}}, N::bfloat16>(seed), "polarquant-block/32,bfloat16", 3));
+  lines.push_back(line_of(PolarQuantBlock<128, inside, polar_levels(5, 3, 3, 3)>(seed), "polarquant-block/5333", 5));
+  lines.push_back(line_of(PolarQuantBlock<80, inside, polar_levels(3, 2), N::bfloat16>(seed), "polarquant-block/32,bfloat16", 3));
   lines.push_back(line_of(TurboQuantSplit<128, 2>(seed), "turboquant-split", 2));
   std::array<std::uint16_t, 16> channels;
   for (std::size_t i = 0; i < 16; ++i) channels[i] = static_cast<std::uint16_t>(63 - 3 * i);

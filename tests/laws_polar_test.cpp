@@ -14,8 +14,8 @@ INSTANTIATE_TYPED_TEST_SUITE_P(PolarQuantCodecs, CodecLaws, OneRadius);
 constexpr Options inside{.norm = NormType::none};
 using Blocks = ::testing::Types<PolarQuantBlock<128>, PolarQuantBlock<64>, PolarQuantBlock<72>, PolarQuantBlock<80>, PolarQuantBlock<112>,
                                 PolarQuantBlock<576>, PolarQuantBlock<64, Options{.rounds = 0, .norm = NormType::none}>,
-                                PolarQuantBlock<128, inside, PolarLevels{4, {5, 3, 3, 3}}>,
-                                PolarQuantBlock<128, inside, PolarLevels{2, {3, 2}}, NormType::bfloat16>>;
+                                PolarQuantBlock<128, inside, polar_levels(5, 3, 3, 3)>,
+                                PolarQuantBlock<128, inside, polar_levels(3, 2), NormType::bfloat16>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(PolarQuantBlocks, CodecLaws, Blocks);
 
 static_assert(PolarQuant<128, 2>::row_bytes == 34 && PolarQuant<128, 3>::row_bytes == 50 && PolarQuant<128, 4>::row_bytes == 66);

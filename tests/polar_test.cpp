@@ -25,7 +25,7 @@ std::vector<std::size_t> indices_of(const std::byte* code, PolarLevels levels) {
   std::vector<std::size_t> indices;
   BitReader reader(code, 0);
   for (unsigned l = 0; l < levels.count; ++l)
-    for (std::size_t i = 0; i < kvcodec_oracle::polar_radii(D, l) / 2; ++i) indices.push_back(reader.get(levels.bits[l]));
+    for (std::size_t i = 0; i < kvcodec_oracle::polar_radii(D, l) / 2; ++i) indices.push_back(reader.get(levels.bits(l)));
   return indices;
 }
 
@@ -58,7 +58,9 @@ std::vector<std::array<float, D>> directions(std::size_t gaussian) {
 template <std::size_t D, PolarLevels L>
 void expect_the_oracles_indices(std::size_t gaussian) {
   using Tree = PolarTree<D, L>;
-  const auto books = kvcodec_oracle::polar_books(D, std::vector<unsigned>(L.bits.begin(), L.bits.begin() + L.count));
+  std::vector<unsigned> bits;
+  for (unsigned l = 0; l < L.count; ++l) bits.push_back(L.bits(l));
+  const auto books = kvcodec_oracle::polar_books(D, bits);
   std::size_t angles = 0, close = 0;
   for (const auto& u : directions<D>(gaussian)) {
     const std::vector<double> exact(u.begin(), u.end());
@@ -92,20 +94,20 @@ TEST(Polar, IndicesAndDirectionsAreTheOracles) {
   expect_the_oracles_indices<128, uniform_levels(7, 3)>(500);
   expect_the_oracles_indices<128, uniform_levels(7, 4)>(2000);
   expect_the_oracles_indices<128, uniform_levels(7, 6)>(500);
-  expect_the_oracles_indices<128, PolarLevels{4, {4, 2, 2, 2}}>(1000);
+  expect_the_oracles_indices<128, polar_levels(4, 2, 2, 2)>(1000);
   expect_the_oracles_indices<4, uniform_levels(2, 4)>(500);
   expect_the_oracles_indices<80, uniform_levels(7, 4)>(500);
   expect_the_oracles_indices<96, uniform_levels(7, 3)>(500);
   expect_the_oracles_indices<112, uniform_levels(7, 4)>(500);
-  expect_the_oracles_indices<112, PolarLevels{5, {4, 3, 3, 2, 2}}>(500);
+  expect_the_oracles_indices<112, polar_levels(4, 3, 3, 2, 2)>(500);
   expect_the_oracles_indices<576, uniform_levels(10, 2)>(100);
-  expect_the_oracles_indices<72, PolarLevels{4, {4, 2, 2, 2}}>(500);
+  expect_the_oracles_indices<72, polar_levels(4, 2, 2, 2)>(500);
 }
 
 TEST(Polar, LevelOneCoversTheFullCircle) {
   // Half a degree apart, and the axes with zeros of either sign.
   const auto book = kvcodec_oracle::full_circle_book(4);
-  using Tree = PolarTree<4, PolarLevels{1, {4}}>;
+  using Tree = PolarTree<4, polar_levels(4)>;
   const auto index_of = [](float x, float y) {
     std::array<float, 4> pair = {x, y, 0.0f, 0.0f};
     std::array<std::byte, 1> code = {};
@@ -159,8 +161,8 @@ TEST(Polar, DistortionIsThePublishedOne) {
   expect_distortion<PolarQuant<128, 4>>("one radius, 4 bits", expected::polarquant[2].distortion);
   constexpr Options inside{.norm = NormType::none};
   expect_distortion<PolarQuantBlock<128>>("blocks, 4 2 2 2", expected::polarquant_block[0].distortion);
-  expect_distortion<PolarQuantBlock<128, inside, PolarLevels{4, {3, 2, 2, 2}}>>("blocks, 3 2 2 2", expected::polarquant_block[1].distortion);
-  expect_distortion<PolarQuantBlock<128, inside, PolarLevels{4, {5, 3, 3, 3}}>>("blocks, 5 3 3 3", expected::polarquant_block[2].distortion);
+  expect_distortion<PolarQuantBlock<128, inside, polar_levels(3, 2, 2, 2)>>("blocks, 3 2 2 2", expected::polarquant_block[1].distortion);
+  expect_distortion<PolarQuantBlock<128, inside, polar_levels(5, 3, 3, 3)>>("blocks, 5 3 3 3", expected::polarquant_block[2].distortion);
   EXPECT_EQ(PolarQuantBlock<128>::bits_per_coordinate, expected::polarquant_block[0].bits_per_coordinate);
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <numbers>
 #include <span>
 #include <vector>
 
@@ -56,6 +57,31 @@ TEST(Distortion, GathersOverCalls) {
   sum.add(Floats{1, 0, 0, 2}, Floats{1, 0, 0, 0}, 2);
   EXPECT_NEAR(sum.mean().relative_error, (1.0 / 25 + 0 + 1) / 3, 1e-15);
   EXPECT_EQ(sum.mean().rows, 3u);
+}
+
+TEST(Angle, OfKnownVectors) {
+  constexpr double pi = std::numbers::pi;
+  EXPECT_NEAR(angle(Floats{3, 0}, Floats{2, 2}), pi / 4, 1e-15);
+  EXPECT_NEAR(angle(Floats{3, 4}, Floats{-8, 6}), pi / 2, 1e-15);
+  EXPECT_NEAR(angle(Doubles{1, 2, 3}, Doubles{-2, -4, -6}), pi, 1e-15);
+  EXPECT_EQ(angle(Doubles{1, 2, 3}, Doubles{1, 2, 3}), 0);
+  EXPECT_EQ(angle(Floats{0, 0}, Floats{0, 1}), pi / 2);
+  EXPECT_EQ(angle(Floats{0, 1}, Floats{0, 0}), pi / 2);
+  EXPECT_EQ(angle(Floats{0, 0}, Floats{0, 0}), 0);
+}
+
+TEST(Angle, KeepsItsDigitsNearZeroAndPi) {
+  for (const double small : {1e-3, 1e-9, 1e-15}) {
+    const Doubles turned{std::cos(small), std::sin(small)}, back{-turned[0], -turned[1]};
+    EXPECT_NEAR(angle(Doubles{7, 0}, turned) / small, 1, 1e-12);
+    EXPECT_NEAR(angle(Doubles{7, 0}, back), std::numbers::pi - small, 1e-15);
+  }
+  EXPECT_NEAR(angle(Floats{3e38f, 1e32f}, Floats{1e-38f, 0}), 1e32 / 3e38, 1e-13);
+}
+
+TEST(Angle, IsAveragedOverRows) {
+  const Floats x{3, 0, 0, 5, 1, 0, 0, 0}, y{2, 2, 0, 1, 0, 0, 0, 0};
+  EXPECT_NEAR(distortion(x, y, 2).angle, std::numbers::pi * (0.25 + 0 + 0.5) / 3, 1e-15);  // decoded to zeros: pi/2
 }
 
 TEST(Shannon, OneBitIsSixDecibels) {
@@ -150,6 +176,88 @@ TEST(OutputError, IsRelative) {
   EXPECT_DOUBLE_EQ(relative_error(Doubles{3, 4}, Doubles{3, 3}), 0.2);
   EXPECT_EQ(relative_error(Doubles{0, 0}, Doubles{0, 0}), 0);
   EXPECT_EQ(relative_error(Doubles{0, 0}, Doubles{0, 1}), infinity);
+}
+
+TEST(ArgmaxShift, IsAnotherTopKey) {
+  EXPECT_FALSE(argmax_shifts(Doubles{1, 3, 2}, Doubles{2, 9, 1}));
+  EXPECT_TRUE(argmax_shifts(Doubles{1, 3, 2}, Doubles{0, 8, 9}));
+  EXPECT_FALSE(argmax_shifts(Doubles{3, 3}, Doubles{1, 0}));  // a tie is the lower index
+  EXPECT_TRUE(argmax_shifts(Doubles{1, 3}, Doubles{std::nan(""), std::nan("")}));
+}
+
+TEST(AttentionOutput, OfKnownScores) {  // scaled by 1/sqrt(4): 0 and ln 3
+  const float two_ln3 = static_cast<float>(2 * std::log(3.0));
+  Doubles output(2);
+  attention_output(Floats{1, 0, 0, 0}, Floats{0, 5, 0, 0, two_ln3, 0, 0, 0}, Floats{4, 0, 8, -4}, output);
+  EXPECT_NEAR(output[0], 7, 1e-6);
+  EXPECT_NEAR(output[1], -3, 1e-6);
+}
+
+TEST(AttentionErrorSum, GathersOverQueries) {
+  AttentionErrorSum sum(1);
+  const double ln3 = std::log(3.0);
+  sum.add_scores(Doubles{0, ln3}, Doubles{0, ln3}, 1);      // no divergence
+  sum.add_scores(Doubles{0, 0}, Doubles{0, 2 * ln3}, 0.5);  // even against 1/4, 3/4; the tie's first key no longer first
+  sum.add_scores(Doubles{0, -ln3}, Doubles{2, 2}, 1);       // 3/4, 1/4 against even
+  const double even_skewed = 0.5 * std::log(4.0 / 3), skewed_even = 0.25 * std::log(0.5) + 0.75 * std::log(1.5);
+  ASSERT_GT(even_skewed, skewed_even);
+  sum.add_output(Doubles{3, 4}, Doubles{3, 3});
+  sum.add_output(Doubles{3, 4}, Doubles{3, 1});
+  const AttentionError e = sum.result();
+  EXPECT_EQ(e.queries, 3u);
+  EXPECT_NEAR(e.kl_mean, (even_skewed + skewed_even) / 3, 1e-15);
+  EXPECT_NEAR(e.kl_worst, even_skewed, 1e-15);
+  EXPECT_NEAR(e.kl_p50, skewed_even, 1e-15);
+  EXPECT_NEAR(e.kl_p90, 0.2 * skewed_even + 0.8 * even_skewed, 1e-15);
+  EXPECT_NEAR(e.kl_p99, 0.02 * skewed_even + 0.98 * even_skewed, 1e-15);
+  EXPECT_NEAR(e.recall, 2.0 / 3, 1e-15);
+  EXPECT_NEAR(e.argmax_shift_rate, 1.0 / 3, 1e-15);
+  EXPECT_NEAR(e.output_error, 0.4, 1e-15);
+  EXPECT_NEAR(e.output_error_worst, 0.6, 1e-15);
+}
+
+TEST(AttentionErrorSum, ShowsWhatIsMissingAndWhatIsNaN) {
+  AttentionErrorSum sum;
+  EXPECT_TRUE(std::isnan(sum.result().kl_mean));
+  EXPECT_TRUE(std::isnan(sum.result().recall));
+  EXPECT_TRUE(std::isnan(sum.result().argmax_shift_rate));
+  sum.add_scores(Doubles{1, 2}, Doubles{1, 2}, 1);
+  EXPECT_EQ(sum.result().kl_worst, 0);
+  EXPECT_TRUE(std::isnan(sum.result().output_error));
+  sum.add_scores(Doubles{1, 2}, Doubles{1, std::nan("")}, 1);
+  EXPECT_TRUE(std::isnan(sum.result().kl_mean));
+  EXPECT_TRUE(std::isnan(sum.result().kl_worst));
+  EXPECT_TRUE(std::isnan(sum.result().kl_p50));
+}
+
+TEST(AttentionErrorOfRows, IsThatOfTheirScoresAndOutputs) {
+  constexpr std::size_t d = 16, n = 40;
+  const Floats queries = gaussian_rows(9, d, 1, 2), keys = gaussian_rows(n, d, 2), values = gaussian_rows(n, 8, 3);
+  Floats coded_keys = keys, coded_values = values;
+  const Floats noise = gaussian_rows(n, d, 4, 0.3);
+  for (std::size_t i = 0; i < keys.size(); ++i) coded_keys[i] += noise[i];
+  for (std::size_t i = 0; i < values.size(); ++i) coded_values[i] += noise[i];
+  AttentionErrorSum sum(3);
+  for (std::size_t q = 0; q < queries.size(); q += d) {
+    const auto query = std::span(queries).subspan(q, d);
+    Doubles reference(n), coded(n), output(8), coded_output(8);
+    attention_scores(query, keys, reference);
+    attention_scores(query, coded_keys, coded);
+    sum.add_scores(reference, coded, 0.25);
+    attention_output(query, keys, values, output);
+    attention_output(query, coded_keys, coded_values, coded_output);
+    sum.add_output(output, coded_output);
+  }
+  const AttentionError e = attention_error(queries, keys, values, coded_keys, coded_values, d, 3), wanted = sum.result();
+  EXPECT_GT(e.kl_mean, 0);
+  EXPECT_EQ(e.kl_mean, wanted.kl_mean);
+  EXPECT_EQ(e.kl_p90, wanted.kl_p90);
+  EXPECT_EQ(e.recall, wanted.recall);
+  EXPECT_LT(e.recall, 1);
+  EXPECT_GT(e.output_error, 0);
+  EXPECT_NEAR(e.output_error, wanted.output_error, 1e-14);
+  EXPECT_EQ(e.queries, 9u);
+  EXPECT_EQ(attention_error(queries, keys, values, keys, values, d).output_error_worst, 0);
 }
 
 TEST(GaussianSource, HasTheMomentsOfANormalDistribution) {

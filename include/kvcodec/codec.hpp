@@ -179,11 +179,14 @@ class RotationCodec
     for (std::size_t i = 0; i < code_at; ++i) row[i] = static_cast<std::byte>((bits >> (8 * i)) & 0xffu);
   }
   KVCODEC_HD static float load(const std::byte* row) noexcept {
-    if constexpr (Norm == NormType::none) return 1.0f;
-    std::uint32_t bits = 0;
-    for (std::size_t i = 0; i < code_at; ++i) bits |= static_cast<std::uint32_t>(row[i]) << (8 * i);
-    if constexpr (sizeof(Stored) == 4) return float_from_bits(bits);
-    else return to_float(Stored{static_cast<std::uint16_t>(bits)});
+    if constexpr (Norm == NormType::none) {
+      return 1.0f;
+    } else {
+      std::uint32_t bits = 0;
+      for (std::size_t i = 0; i < code_at; ++i) bits |= static_cast<std::uint32_t>(row[i]) << (8 * i);
+      if constexpr (Norm == NormType::float32) return float_from_bits(bits);
+      else return to_float(Stored{static_cast<std::uint16_t>(bits)});
+    }
   }
 
   std::uint64_t seed_;
@@ -266,7 +269,7 @@ using PolarQuant =
 /// PolarQuant as its paper has it: four levels of angles and a radius per 16 coordinates, no length of the row beside
 /// them. Bits a level, first the pairs'; the radius as float16 (whose range it has: longer rows keep their direction,
 /// rows below 1e-7 vanish) or bfloat16. D=128: 62 bytes, 3.875 bits. D=4 and 8 have two and three levels.
-template <std::size_t D, Options O = Options{.norm = NormType::none}, PolarLevels L = PolarLevels{4, {4, 2, 2, 2}},
+template <std::size_t D, Options O = Options{.norm = NormType::none}, PolarLevels L = polar_levels(4, 2, 2, 2),
           NormType Radius = NormType::float16>
 using PolarQuantBlock = RotationCodec<PolarBlockQuantizer<D, at_most(polar_depth(D), L), Radius>, typename detail::RotationOf<D, O.rounds>::type,
                                       NormType::none>;

@@ -23,7 +23,7 @@ template <std::size_t D, std::size_t Outliers>
 class OutlierChannels {
  public:
   /// The first ones.
-  constexpr OutlierChannels() noexcept {
+  KVCODEC_HD constexpr OutlierChannels() noexcept {
     for (std::size_t i = 0; i < D; ++i) order_[i] = static_cast<std::uint16_t>(i);
   }
 

@@ -128,6 +128,17 @@ int main() {
   ok &= same_on_device<Octopus<128, 3>>(count);
   ok &= same_on_device<Octopus<128, 4>>(count);
   ok &= same_on_device<Octopus<96, 6>>(count);
+  ok &= same_on_device<TurboQuantProd<128, 3>>(count);
+  ok &= same_on_device<TurboQuantProd<80, 4>>(count);
+  ok &= same_on_device<OctopusQjl<128, 2>>(count);
+  ok &= same_on_device<OctopusQjl<128, 4, OctopusOptions{.correction = Correction::inner_product}>>(count);
+  ok &= same_on_device<PolarQuant<128, 2>>(count);
+  ok &= same_on_device<PolarQuant<128, 4>>(count);
+  ok &= same_on_device<PolarQuant<112, 3>>(count);
+  ok &= same_on_device<PolarQuantBlock<128>>(count);
+  ok &= same_on_device<TurboQuantMse<128, 2, Options{.correction = Correction::least_squares}>>(count);
+  ok &= same_on_device<TurboQuantSplit<128, 2>>(count);
+  ok &= same_on_device<OffsetCodec<TurboQuantMse<64, 3>>>(count);
   ok &= same_on_device<Float16<128>>(count);
   return ok ? 0 : 1;
 }

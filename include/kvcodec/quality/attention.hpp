@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../config.hpp"
+#include "statistics.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -107,6 +108,104 @@ inline double relative_error(std::span<const double> reference, std::span<const 
     square += reference[i] * reference[i];
   }
   return error == 0 ? 0 : std::sqrt(error) / std::sqrt(square);
+}
+
+/// Whether the key with the largest score is another one: what greedy routing would get wrong.
+inline bool argmax_shifts(std::span<const double> reference, std::span<const double> coded) {
+  assert(reference.size() == coded.size());
+  return top_k(reference, 1) != top_k(coded, 1);
+}
+
+/// output = sum of softmax(<query, key i> / sqrt(d)) * value i. query: [d]. keys: [n, d], values: [n, d_v], row-major.
+/// output: [d_v].
+inline void attention_output(std::span<const float> query, std::span<const float> keys, std::span<const float> values,
+                             std::span<double> output) {
+  std::vector<double> weights(keys.size() / query.size());
+  attention_scores(query, keys, weights);
+  softmax(weights, softmax_scale(query.size()), weights);
+  weighted_sum(weights, values, output);
+}
+
+/// Over queries, each weighing the same. NaN where nothing was gathered, or where a score or an output was NaN.
+struct AttentionError {
+  double kl_mean = 0, kl_worst = 0;           ///< KL(reference || coded) of the weights, nats
+  double kl_p50 = 0, kl_p90 = 0, kl_p99 = 0;  ///< its quantiles
+  double recall = 0;                          ///< mean part of the reference's top k that the coded scores found
+  double argmax_shift_rate = 0;               ///< part of the queries whose top key is another one, 0 to 1
+  double output_error = 0;                    ///< mean of |o - o'| / |o|
+  double output_error_worst = 0;
+  std::size_t queries = 0;  ///< whose scores were gathered
+};
+
+/// Gathers what attention makes of coded rows, query by query, over any number of heads. Keeps 16 bytes a query.
+class AttentionErrorSum {
+ public:
+  /// k: how many keys count as the top ones in the recall.
+  explicit AttentionErrorSum(std::size_t k = 5) : k_(k) {}
+
+  /// One query's scores <q, key>, [n] each, at least one: exact, and over coded rows. scale: what multiplies both before
+  /// the softmax.
+  void add_scores(std::span<const double> reference, std::span<const double> coded, double scale) {
+    assert(reference.size() == coded.size());
+    std::vector<double> log_p(reference.size()), log_q(coded.size());
+    log_softmax(reference, scale, log_p);
+    log_softmax(coded, scale, log_q);
+    divergences_.push_back(kl_divergence(log_p, log_q));
+    recall_ += top_k_recall(reference, coded, k_);
+    if (argmax_shifts(reference, coded)) ++shifts_;
+  }
+
+  /// One query's output, [d_v] each. Not needed where there are no values.
+  void add_output(std::span<const double> reference, std::span<const double> coded) {
+    output_errors_.push_back(relative_error(reference, coded));
+  }
+
+  AttentionError result() const {
+    AttentionError e;
+    const double n = static_cast<double>(divergences_.size());
+    e.kl_mean = mean_estimate(divergences_).value;
+    e.kl_worst = quantile(divergences_, 1);
+    e.kl_p50 = quantile(divergences_, 0.5);
+    e.kl_p90 = quantile(divergences_, 0.9);
+    e.kl_p99 = quantile(divergences_, 0.99);
+    e.recall = recall_ / n;
+    e.argmax_shift_rate = static_cast<double>(shifts_) / n;
+    e.output_error = mean_estimate(output_errors_).value;
+    e.output_error_worst = quantile(output_errors_, 1);
+    e.queries = divergences_.size();
+    return e;
+  }
+
+ private:
+  std::size_t k_;
+  std::vector<double> divergences_, output_errors_;
+  double recall_ = 0;
+  std::size_t shifts_ = 0;
+};
+
+/// The errors of attention over decoded rows, every query seeing every key. queries: [m, d]. keys, decoded_keys: [n, d].
+/// values, decoded_values: [n, d_v]. All row-major, n not 0.
+inline AttentionError attention_error(std::span<const float> queries, std::span<const float> keys,
+                                      std::span<const float> values, std::span<const float> decoded_keys,
+                                      std::span<const float> decoded_values, std::size_t d, std::size_t k = 5) {
+  assert(d != 0 && queries.size() % d == 0 && keys.size() % d == 0 && !keys.empty());
+  assert(decoded_keys.size() == keys.size() && decoded_values.size() == values.size());
+  const std::size_t n = keys.size() / d;
+  const double scale = softmax_scale(d);
+  std::vector<double> reference(n), coded(n), output(values.size() / n), coded_output(output.size());
+  AttentionErrorSum sum(k);
+  for (std::size_t start = 0; start < queries.size(); start += d) {
+    const auto query = queries.subspan(start, d);
+    attention_scores(query, keys, reference);
+    attention_scores(query, decoded_keys, coded);
+    sum.add_scores(reference, coded, scale);
+    softmax(reference, scale, reference);
+    softmax(coded, scale, coded);
+    weighted_sum(reference, values, output);
+    weighted_sum(coded, decoded_values, coded_output);
+    sum.add_output(output, coded_output);
+  }
+  return sum.result();
 }
 
 }  // namespace KVCODEC_ISA_NAMESPACE

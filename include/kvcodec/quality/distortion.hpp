@@ -13,10 +13,48 @@
 namespace kvcodec::quality {
 inline namespace KVCODEC_ISA_NAMESPACE {
 
+namespace detail {
+
+template <class T>
+double angle(const T* x, const T* y, std::size_t d) noexcept {
+  double xx = 0, yy = 0;
+  for (std::size_t i = 0; i < d; ++i) {
+    const double a = static_cast<double>(x[i]), b = static_cast<double>(y[i]);
+    xx += a * a;
+    yy += b * b;
+  }
+  if (xx == 0 || yy == 0) return xx == yy ? 0 : std::numbers::pi / 2;
+  const double x_norm = std::sqrt(xx), y_norm = std::sqrt(yy);
+  double difference = 0, sum = 0;
+  for (std::size_t i = 0; i < d; ++i) {
+    const double a = static_cast<double>(x[i]) / x_norm, b = static_cast<double>(y[i]) / y_norm;
+    difference += (a - b) * (a - b);
+    sum += (a + b) * (a + b);
+  }
+  return 2.0 * std::atan2(std::sqrt(difference), std::sqrt(sum));
+}
+
+}  // namespace detail
+
+/// The angle between x and y, [d] each, in radians, 0 to pi, by Kahan's 2 atan2(|u - v|, |u + v|) of the unit vectors u
+/// and v: the arc cosine of <u, v> has lost every angle below 1e-8. A vector of zeros is at pi/2 to any other, as its
+/// cosine is 0, and at 0 to another of zeros.
+inline double angle(std::span<const float> x, std::span<const float> y) noexcept {
+  assert(x.size() == y.size());
+  return detail::angle(x.data(), y.data(), x.size());
+}
+
+/// The same in double, for outputs of attention.
+inline double angle(std::span<const double> x, std::span<const double> y) noexcept {
+  assert(x.size() == y.size());
+  return detail::angle(x.data(), y.data(), x.size());
+}
+
 /// Means over rows, each row weighing the same however long it is.
 struct Distortion {
   double relative_error = 0;  ///< D = mean of |x - y|^2 / |x|^2; no unit; 0 is exact, 1 is what answering zeros costs
   double cosine = 0;          ///< mean of <x, y> / (|x| |y|); a row decoded to zeros counts as 0
+  double angle = 0;           ///< mean of the angle between x and y, radians; a row decoded to zeros counts as pi/2
   std::size_t rows = 0;       ///< that the means are over
   std::size_t zero_rows = 0;  ///< rows of zeros, left out of the means: they have no relative error and no direction
 };
@@ -34,7 +72,7 @@ class DistortionSum {
   /// The means so far; zeros when there was no row but rows of zeros.
   Distortion mean() const noexcept {
     const double n = rows_ == 0 ? 1.0 : static_cast<double>(rows_);
-    return {error_ / n, cosine_ / n, rows_, zero_rows_};
+    return {error_ / n, cosine_ / n, angle_ / n, rows_, zero_rows_};
   }
 
  private:
@@ -54,10 +92,11 @@ class DistortionSum {
     }
     ++rows_;
     error_ += error / xx;
+    angle_ += detail::angle(x, y, d);
     if (yy != 0) cosine_ += xy / (std::sqrt(xx) * std::sqrt(yy));
   }
 
-  double error_ = 0, cosine_ = 0;
+  double error_ = 0, cosine_ = 0, angle_ = 0;
   std::size_t rows_ = 0, zero_rows_ = 0;
 };
 

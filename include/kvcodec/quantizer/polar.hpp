@@ -29,21 +29,32 @@
 
 namespace kvcodec {
 
-/// Bits of an angle by level; level 1, the pairs of coordinates, first.
+/// Bits of an angle by level: level 1, the pairs of coordinates, in the low nibble. Made by polar_levels(4, 2, 2, 2). No
+/// array: nvcc cannot spell a type that has one among its template arguments.
 struct PolarLevels {
-  unsigned count = 0;
-  std::array<unsigned char, 10> bits{};
+  unsigned count;
+  std::uint64_t nibbles;
+
+  constexpr unsigned bits(unsigned level) const noexcept { return static_cast<unsigned>(nibbles >> (4 * level) & 15u); }
 };
 
+template <class... Bits>
+constexpr PolarLevels polar_levels(Bits... bits) noexcept {
+  static_assert(sizeof...(Bits) >= 1 && sizeof...(Bits) <= 10);
+  PolarLevels levels{0, 0};
+  ((levels.nibbles |= static_cast<std::uint64_t>(bits) << (4 * levels.count++)), ...);
+  return levels;
+}
+
 constexpr PolarLevels uniform_levels(unsigned count, unsigned bits) noexcept {
-  PolarLevels levels{count, {}};
-  for (unsigned l = 0; l < count; ++l) levels.bits[l] = static_cast<unsigned char>(bits);
+  PolarLevels levels{count, 0};
+  for (unsigned l = 0; l < count; ++l) levels.nibbles |= std::uint64_t{bits} << (4 * l);
   return levels;
 }
 
 constexpr PolarLevels at_most(unsigned count, PolarLevels levels) noexcept {
-  if (count < levels.count) levels.count = count;
-  return levels;
+  if (count >= levels.count) return levels;
+  return {count, levels.nibbles & ((std::uint64_t{1} << (4 * count)) - 1)};
 }
 
 /// How many blocks are left of d coordinates after so many levels, and how many coordinates the last of them has. The
@@ -78,7 +89,7 @@ struct PolarBook {
   struct Tangents {
     static constexpr Table<float, boundaries + 1> make() noexcept {
       Table<float, boundaries + 1> tangents{};
-      for (std::size_t i = 0; i < boundaries; ++i) {
+      for (std::size_t i = 0; i != boundaries; ++i) {  // may be none
         const double beta = 0.5 * (centroid(i) + centroid(i + 1));
         tangents.value[i] = static_cast<float>(constant_sin(beta) / constant_cos(beta));
       }
@@ -105,19 +116,19 @@ struct PolarTree {
   static_assert(L.count >= 1 && L.count <= polar_depth(D), "kvcodec: more polar levels than the coordinates have pairs");
   static_assert([] {
     for (unsigned l = 0; l < L.count; ++l)
-      if (L.bits[l] < 1 || L.bits[l] > 6) return false;
+      if (L.bits(l) < 1 || L.bits(l) > 6) return false;
     return true;
   }(), "kvcodec: a polar angle takes 1 to 6 bits");
 
   static constexpr std::size_t roots = polar_blocks(D, L.count);
   static constexpr std::size_t bits = [] {
     std::size_t sum = 0;
-    for (unsigned l = 0; l < L.count; ++l) sum += L.bits[l] * (polar_blocks(D, l) / 2);
+    for (unsigned l = 0; l < L.count; ++l) sum += L.bits(l) * (polar_blocks(D, l) / 2);
     return sum;
   }();
   static constexpr std::array<std::uint8_t, 8> parameters = [] {
-    std::array<std::uint8_t, 8> p{};  // a nibble a level
-    for (unsigned l = 0; l < L.count; ++l) p[l / 2] = static_cast<std::uint8_t>(p[l / 2] | L.bits[l] << (l % 2 * 4));
+    std::array<std::uint8_t, 8> p{};  // the nibbles; the last three bytes are for what is built on this
+    for (unsigned i = 0; i < 5; ++i) p[i] = static_cast<std::uint8_t>(L.nibbles >> (8 * i) & 0xffu);
     return p;
   }();
 
@@ -137,7 +148,7 @@ struct PolarTree {
   template <unsigned Level>
   struct At {
     static constexpr std::size_t blocks = polar_blocks(D, Level), pairs = blocks / 2;
-    static constexpr unsigned bits = L.bits[Level];
+    static constexpr unsigned bits = L.bits(Level);
     static constexpr std::size_t size = std::size_t{1} << Level;
     /// Whether the last pair has a block of another size in it.
     static constexpr bool ragged = blocks % 2 == 0 && polar_last_block(D, Level) != size;
@@ -146,7 +157,7 @@ struct PolarTree {
     static constexpr std::size_t even_pairs = ragged ? pairs - 1 : pairs;
     static constexpr std::size_t first_bit = [] {
       std::size_t sum = 0;
-      for (unsigned l = 0; l < Level; ++l) sum += L.bits[l] * (polar_blocks(D, l) / 2);
+      for (unsigned l = 0; l != Level; ++l) sum += L.bits(l) * (polar_blocks(D, l) / 2);
       return sum;
     }();
   };
@@ -155,7 +166,7 @@ struct PolarTree {
   KVCODEC_HD static std::int32_t classify(float first, float second) noexcept {
     const float* tangents = table<typename Book::Tangents>();
     std::int32_t index = 0;
-    for (std::size_t k = 0; k < Book::boundaries; ++k) index += second > tangents[k] * first ? 1 : 0;
+    for (std::size_t k = 0; k != Book::boundaries; ++k) index += second > tangents[k] * first ? 1 : 0;
     return index;
   }
 
@@ -185,8 +196,8 @@ struct PolarTree {
         for (std::size_t i = 0; i < Here::pairs; ++i) x[i] = square_root(fma(first[i], first[i], second[i] * second[i]));
       }
       const float* tangents = table<typename Here::Book::Tangents>();
-      for (std::size_t k = 0; k < Here::Book::boundaries; ++k)
-        for (std::size_t i = 0; i < Here::even_pairs; ++i) index[i] += second[i] > tangents[k] * first[i] ? 1 : 0;
+      for (std::size_t k = 0; k != Here::Book::boundaries; ++k)
+        for (std::size_t i = 0; i != Here::even_pairs; ++i) index[i] += second[i] > tangents[k] * first[i] ? 1 : 0;
       if constexpr (Here::ragged)
         index[Here::pairs - 1] = classify<typename Here::LastBook>(first[Here::pairs - 1], second[Here::pairs - 1]);
       if constexpr (Here::blocks % 2 != 0) x[Here::pairs] = x[Here::blocks - 1];
