@@ -1,10 +1,11 @@
 // Compares codecs on keys, values and queries: a table, a CSV and a rate-distortion picture. --help tells the rest.
 //
-//   options.hpp    the command line          measure.hpp      what is measured, and how
-//   npy.hpp        files of arrays           report.hpp       the table and the CSV
-//   input.hpp      heads and queries         plot.hpp         the picture
-//   any_codec.hpp  codecs at run time        output_file.hpp  files that appear whole or not at all
-#include "compare/any_codec.hpp"
+//   options.hpp     the command line          adjusted.hpp     offsets and corrections at run time
+//   npy.hpp         files of arrays           measure.hpp      what is measured, and how
+//   input.hpp       heads and queries         report.hpp       the table and the CSV
+//   any_codec.hpp   codecs at run time        plot.hpp         the picture
+//   candidates.hpp  the lines of the table    output_file.hpp  files that appear whole or not at all
+#include "compare/candidates.hpp"
 #include "compare/help.hpp"
 #include "compare/input.hpp"
 #include "compare/measure.hpp"
@@ -45,6 +46,13 @@ Result<void> check_outputs(const Options& options) {
   return {};
 }
 
+/// The mean rows are stored once a head, in no row: what they come to is said beside the table.
+std::string about_offset(const Options& options, const Input& input) {
+  if (!options.offset) return "";
+  return "offset:  each head's robust mean row taken off; the means, " + std::to_string(4 * input.dim) +
+         " bytes a head and side, would add " + detail::fixed(32.0 / static_cast<double>(input.tokens), 3) + " to bits/x\n";
+}
+
 void show_progress(std::size_t done, std::size_t total) {
   if (::isatty(STDERR_FILENO) == 0) return;
   // The line is wiped at the end, so that the table begins on a clean one.
@@ -55,14 +63,15 @@ Result<void> run(const Options& options) {
   if (auto possible = check_outputs(options); !possible) return possible;
   const Result<Input> input = load_input(options, KVCODEC_EXAMPLE_DATA);
   if (!input) return error(input.message());
-  const Result<Codecs> codecs = choose_codecs(options, input->dim, input->blame);
-  if (!codecs) return error(codecs.message());
+  const Result<std::vector<Candidate>> candidates = choose_candidates(options, input->dim, input->blame);
+  if (!candidates) return error(candidates.message());
 
-  const std::vector<Measurement> measurements = measure(*input, *codecs, show_progress);
+  const std::vector<Measurement> measurements = measure(*input, *candidates, show_progress);
   const std::string size = std::to_string(input->heads.size()) + (input->heads.size() == 1 ? " head" : " heads") + " of " +
                            std::to_string(input->tokens) + " tokens, d = " + std::to_string(input->dim);
   std::cout << "data:    " << input->title << "; " << size << "\nqueries: " << input->about_queries
-            << "\ncode:    " << kvcodec::isa_name << ", one thread; seed " << options.seed << "\n\n"
+            << "\ncode:    " << kvcodec::isa_name << ", one thread; seed " << options.seed << "\n"
+            << about_offset(options, *input) << "\n"
             << table(measurements) << "\n"
             << "dB: over Shannon's bound at the true rate, bits/x. compare --help explains every column.\n";
 

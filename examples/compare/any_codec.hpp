@@ -8,7 +8,6 @@
 
 #include "kvcodec/factory.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,7 +15,6 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <vector>
 
 /// The head sizes that this program takes: those of most models. Each costs seconds of compilation, so those that
 /// the library has beside them (kvcodec::AllDims) are the builder's choice: -DKVCODEC_COMPARE_DIMS=64,128,576
@@ -32,8 +30,8 @@ using HeadSizes = kvcodec::Dims<KVCODEC_COMPARE_DIMS>;
 
 class AnyCodec {
  public:
-  AnyCodec(std::string_view name_, unsigned width_, std::size_t row_bytes_, double bits_)
-      : name(name_), width(width_), row_bytes(row_bytes_), bits(bits_) {}
+  AnyCodec(std::size_t row_bytes_, double bits_, bool length_first_)
+      : row_bytes(row_bytes_), bits(bits_), length_first(length_first_) {}
   AnyCodec(const AnyCodec&) = delete;
   AnyCodec& operator=(const AnyCodec&) = delete;
   virtual ~AnyCodec() = default;
@@ -46,17 +44,23 @@ class AnyCodec {
   /// out: the sum of weights[i] * row i, by the codec's own path on packed rows.
   virtual void combine(std::span<const float> weights, ConstRows rows, std::span<float> out) const = 0;
 
-  const std::string_view name;
-  const unsigned width;  ///< the B of Octopus<D, B>
   const std::size_t row_bytes;
-  const double bits;  ///< true bits a coordinate: everything stored
+  const double bits;        ///< true bits a coordinate: everything stored
+  const bool length_first;  ///< a row begins with its length as bfloat16, which a correction may choose (adjusted.hpp)
 };
+
+using SharedCodec = std::shared_ptr<const AnyCodec>;
+
+template <class C>
+inline constexpr bool begins_with_length = false;
+template <kvcodec::DirectionQuantizer Q, kvcodec::Rotation R>
+inline constexpr bool begins_with_length<kvcodec::RotationCodec<Q, R, kvcodec::NormType::bfloat16>> = true;
 
 template <kvcodec::KeyCodec C>
 class Wrapped final : public AnyCodec {
  public:
-  Wrapped(const C& codec, unsigned width_)
-      : AnyCodec(C::name, width_, C::row_bytes, C::bits_per_coordinate), codec_(codec) {}
+  explicit Wrapped(const C& codec)
+      : AnyCodec(C::row_bytes, C::bits_per_coordinate, begins_with_length<C>), codec_(codec) {}
 
   void encode(std::span<const float> vectors, Rows rows) const override {
     static_cast<void>(codec_.encode_rows(vectors, rows));
@@ -77,57 +81,16 @@ class Wrapped final : public AnyCodec {
   C codec_;
 };
 
-using Codecs = std::vector<std::shared_ptr<const AnyCodec>>;
-
-/// Every codec that there is, by name. The library's list, so that a new codec is compared without a change here.
-inline constexpr auto& codec_families = kvcodec::codec_families;
-
-inline std::string widths_of(const kvcodec::CodecFamily& family) {
-  const std::string first = std::to_string(family.first_bits), last = std::to_string(family.last_bits);
-  return first == last ? first : first + "-" + last;
-}
-
-inline std::string list_codecs() {
-  std::string text;
-  for (const auto& family : codec_families)
-    text += (text.empty() ? "" : ", ") + std::string(family.name) + " (" + widths_of(family) + ")";
-  return text;
-}
-
-/// The codecs and widths that the options ask for, in the library's order. A codec of one width only, such as float16, is
-/// a baseline and there at whatever widths are asked for. blame: where dim comes from.
-inline Result<Codecs> choose_codecs(const Options& options, std::size_t dim, const std::string& blame) {
-  const auto wants_codec = [&](std::string_view name) { return options.codecs.empty() || contains(options.codecs, name); };
-  const auto wants_width = [&](unsigned width) {
-    return options.widths.empty() ? width <= 4 : contains(options.widths, width);
-  };
-  for (const std::string& name : options.codecs)
-    if (std::ranges::none_of(codec_families, [&](const auto& family) { return family.name == name; }))
-      return error("--codecs: unknown codec \"" + name + "\"; there are " + list_codecs());
-  for (const unsigned width : options.widths)
-    if (std::ranges::none_of(codec_families, [&](const auto& family) {
-          return wants_codec(family.name) && width >= family.first_bits && width <= family.last_bits;
-        }))
-      return error("--bits: none of the chosen codecs has a width of " + std::to_string(width) + "; there are " +
-                   list_codecs());
-
-  Codecs codecs;
-  for (const auto& family : codec_families) {
-    if (!wants_codec(family.name)) continue;
-    for (unsigned width = family.first_bits; width <= family.last_bits; ++width) {
-      const bool baseline = family.first_bits == family.last_bits;
-      if (!options.all_widths && !baseline && !wants_width(width)) continue;
-      const Result<void> made =
-          kvcodec::with_codec<HeadSizes>(family.name, dim, width, options.seed, [&](const auto& codec) {
-            codecs.push_back(std::make_shared<Wrapped<std::remove_cvref_t<decltype(codec)>>>(codec, width));
-          });
-      if (made) continue;
-      const std::string remedy = "; this program was built without it: -DKVCODEC_COMPARE_DIMS=" + std::to_string(dim);
-      return error(blame + ": " + made.message() + (kvcodec::supported_dim(dim) ? remedy : ""));
-    }
-  }
-  if (codecs.empty()) return error("--bits: none of the chosen codecs has any of these widths; there are " + list_codecs());
-  return codecs;
+/// The named codec. blame: where dim comes from.
+inline Result<SharedCodec> make_codec(std::string_view name, unsigned width, std::size_t dim, std::uint64_t seed,
+                                const std::string& blame) {
+  SharedCodec made;
+  const Result<void> known = kvcodec::with_codec<HeadSizes>(name, dim, width, seed, [&](const auto& codec) {
+    made = std::make_shared<Wrapped<std::remove_cvref_t<decltype(codec)>>>(codec);
+  });
+  if (known) return made;
+  const std::string remedy = "; this program was built without it: -DKVCODEC_COMPARE_DIMS=" + std::to_string(dim);
+  return error(blame + ": " + known.message() + (kvcodec::supported_dim(dim) ? remedy : ""));
 }
 
 }  // namespace compare

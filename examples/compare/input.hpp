@@ -4,6 +4,7 @@
 #include "npy.hpp"
 #include "options.hpp"
 
+#include "kvcodec/calibration.hpp"
 #include "kvcodec/quality/sources.hpp"
 
 #include <cmath>
@@ -20,6 +21,7 @@ struct Head {
   std::span<const float> keys;                  ///< [tokens, d]
   std::span<const float> values;                ///< [tokens, d], or empty
   std::vector<std::span<const float>> queries;  ///< [query tokens, d] for each query head that reads this one
+  std::vector<float> key_mean, value_mean;      ///< [d] to be taken off before coding, or empty
 };
 
 struct Input {
@@ -70,9 +72,30 @@ inline Result<std::vector<std::size_t>> choose_heads(std::span<const HeadChoice>
   return heads;
 }
 
+/// Keys of [rows, dim] from the source that the options name.
+inline std::vector<float> make_keys(const Options& options, std::uint64_t seed) {
+  using namespace kvcodec::quality;
+  const Source& source = options.source;
+  const std::size_t rows = options.rows, dim = options.dim;
+  if (source == "student-t") return student_t_rows(rows, dim, source.parameter, seed);
+  if (source == "low-rank") return low_rank_rows(rows, dim, static_cast<std::size_t>(source.parameter), seed);
+  if (source == "concentrated") return concentrated_rows(rows, dim, seed);
+  if (source == "one-hot") return one_hot_mix_rows(rows, dim, seed);
+  if (source == "outliers") return outlier_channel_rows(rows, dim, seed);
+  if (source == "bias") return constant_bias_rows(rows, dim, seed);
+  return gaussian_rows(rows, dim, seed);
+}
+
+/// Whether the keys are N(0, 1) ones and something that a unit mean square of the logits would be all about: a bias, which
+/// attention does not see, or one large key.
+inline bool takes_plain_queries(const Options& options) {
+  return options.source == "bias" || options.source == "concentrated";
+}
+
 /// Queries of [128, d] for one head: Gaussian, of a size that gives the logits <q, k>/sqrt(d) a mean square of 1. For
-/// Gaussian keys those are the N(0, 1) queries of the papers.
-inline std::vector<float> make_queries(std::span<const float> keys, std::size_t dim, std::uint64_t seed) {
+/// Gaussian keys those are the N(0, 1) queries of the papers, which `plain` ones are for any keys.
+inline std::vector<float> make_queries(std::span<const float> keys, std::size_t dim, bool plain, std::uint64_t seed) {
+  if (plain) return kvcodec::quality::gaussian_rows(made_up_queries, dim, seed);
   double square = 0;
   for (const float key : keys) square += static_cast<double>(key) * static_cast<double>(key);
   const double deviation = square > 0 ? std::sqrt(static_cast<double>(keys.size()) / square) : 1.0;
@@ -101,10 +124,13 @@ inline Result<Input> load_input(const Options& options, const std::string& shipp
   const std::uint64_t source_seed = options.seed ^ 0x5eedfacade5eedu;
 
   std::string keys_path = options.keys, values_path = options.values, queries_path = options.queries;
-  if (options.gaussian) {
-    input.keys = {{options.rows, options.dim}, kvcodec::quality::gaussian_rows(options.rows, options.dim, source_seed)};
+  if (!options.source.name.empty()) {
+    input.keys = {{options.rows, options.dim}, detail::make_keys(options, source_seed)};
+    input.values = {{options.rows, options.dim},
+                    kvcodec::quality::gaussian_rows(options.rows, options.dim, ~source_seed)};
     input.blame = "--dim " + std::to_string(options.dim);
-    input.title = "Gaussian keys";
+    input.title = options.source == "gaussian" ? "Gaussian keys and values"
+                                               : "source " + options.source_text + ", Gaussian values";
   } else {
     const bool use_shipped = keys_path.empty();
     if (use_shipped) {
@@ -158,7 +184,9 @@ inline Result<Input> load_input(const Options& options, const std::string& shipp
   } else {
     input.positions = detail::choose_positions(made_up_queries, false, 1);
     input.about_queries = std::to_string(made_up_queries) +
-                          " Gaussian ones for each head, scaled to logits of unit mean square; each sees all keys";
+                          (detail::takes_plain_queries(options)
+                               ? " Gaussian ones, N(0, 1); each sees all keys"
+                               : " Gaussian ones for each head, scaled to logits of unit mean square; each sees all keys");
   }
 
   const auto chosen = detail::choose_heads(options.heads, axes);
@@ -171,7 +199,8 @@ inline Result<Input> load_input(const Options& options, const std::string& shipp
   if (make) {
     input.queries.shape = {axes.layers * axes.heads, made_up_queries, axes.dim};
     for (std::size_t head = 0; head < axes.layers * axes.heads; ++head) {
-      const auto made = detail::make_queries(cut(input.keys, head), axes.dim, source_seed + head + 1);
+      const auto made = detail::make_queries(cut(input.keys, head), axes.dim, detail::takes_plain_queries(options),
+                                             source_seed + head + 1);
       input.queries.values.insert(input.queries.values.end(), made.begin(), made.end());
     }
   }
@@ -179,6 +208,10 @@ inline Result<Input> load_input(const Options& options, const std::string& shipp
     Head head;
     head.keys = cut(input.keys, index);
     if (!input.values.values.empty()) head.values = cut(input.values, index);
+    if (options.offset) {
+      head.key_mean = kvcodec::robust_mean(head.keys, axes.dim);
+      if (!head.values.empty()) head.value_mean = kvcodec::robust_mean(head.values, axes.dim);
+    }
     for (std::size_t i = 0; i < group; ++i) head.queries.push_back(cut(input.queries, index * group + i));
     input.heads.push_back(std::move(head));
   }

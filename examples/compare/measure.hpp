@@ -1,7 +1,8 @@
-// Measures every codec on every head: what it loses, what attention makes of that, and how long it takes.
+// Measures every candidate on every head: what it loses, what attention makes of that, and how long it takes.
 #pragma once
 
-#include "any_codec.hpp"
+#include "adjusted.hpp"
+#include "candidates.hpp"
 #include "input.hpp"
 
 #include "kvcodec/quality/attention.hpp"
@@ -12,9 +13,9 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace compare {
@@ -25,9 +26,9 @@ struct Spread {
   double mean = 0, worst = 0;
 };
 
-/// One row of the table.
+/// One line of the table.
 struct Measurement {
-  std::shared_ptr<const AnyCodec> codec;
+  Candidate candidate;
   quality::Distortion keys;
   std::optional<quality::Distortion> values;
   Spread score_error;                   ///< |<q, k> - coded score|, not scaled, over the keys each query sees
@@ -69,23 +70,24 @@ struct Reference {
   }
 };
 
-/// One codec's row of the table in the making, with one head's packed rows.
+/// One candidate's line of the table in the making, with one head's packed rows.
 class Run {
  public:
-  Run(std::shared_ptr<const AnyCodec> codec, std::size_t dim) : codec_(std::move(codec)), dim_(dim) {}
+  Run(Candidate candidate, std::size_t dim) : candidate_(std::move(candidate)), dim_(dim) {}
 
   void enter(const Head& head) {
-    store(head.keys, packed_keys_, keys_);
-    store(head.values, packed_values_, values_);
+    key_codec_ = with_offset(candidate_.keys, head.key_mean);
+    value_codec_ = with_offset(candidate_.values, head.value_mean);
+    store(*key_codec_, head.keys, packed_keys_, keys_);
+    store(*value_codec_, head.values, packed_values_, values_);
   }
 
   void attend(std::span<const float> query, const Reference& reference) {
     const std::size_t n = reference.scores.size();
-    const auto rows = [&](const std::vector<std::byte>& packed) { return ConstRows(packed.data(), n, codec_->row_bytes); };
     floats_.resize(n);
     scores_.resize(n);
     log_weights_.resize(n);
-    codec_->score(query, rows(packed_keys_), floats_);
+    key_codec_->score(query, {packed_keys_.data(), n, key_codec_->row_bytes}, floats_);
     for (std::size_t i = 0; i < n; ++i) {
       scores_[i] = static_cast<double>(floats_[i]);
       score_error_.add(std::abs(reference.scores[i] - scores_[i]));
@@ -96,13 +98,13 @@ class Run {
     if (packed_values_.empty()) return;
     for (std::size_t i = 0; i < n; ++i) floats_[i] = static_cast<float>(std::exp(log_weights_[i]));
     decoded_.resize(dim_);
-    codec_->combine(floats_, rows(packed_values_), decoded_);
+    value_codec_->combine(floats_, {packed_values_.data(), n, value_codec_->row_bytes}, decoded_);
     output_error_.add(quality::relative_error(reference.output, std::vector<double>(decoded_.begin(), decoded_.end())));
   }
 
   Measurement result() const {
     Measurement m;
-    m.codec = codec_;
+    m.candidate = candidate_;
     m.keys = keys_.mean();
     m.score_error = score_error_.spread();
     m.divergence = divergence_.spread();
@@ -114,17 +116,19 @@ class Run {
   }
 
  private:
-  void store(std::span<const float> vectors, std::vector<std::byte>& packed, quality::DistortionSum& distortion) {
+  void store(const AnyCodec& codec, std::span<const float> vectors, std::vector<std::byte>& packed,
+             quality::DistortionSum& distortion) {
     const std::size_t count = vectors.size() / dim_;
-    packed.resize(count * codec_->row_bytes);
+    packed.resize(count * codec.row_bytes);
     decoded_.resize(vectors.size());
-    const Rows rows{packed.data(), count, codec_->row_bytes};
-    codec_->encode(vectors, rows);
-    codec_->decode(rows, decoded_);
+    const Rows rows{packed.data(), count, codec.row_bytes};
+    codec.encode(vectors, rows);
+    codec.decode(rows, decoded_);
     distortion.add(vectors, decoded_, dim_);
   }
 
-  std::shared_ptr<const AnyCodec> codec_;
+  Candidate candidate_;
+  SharedCodec key_codec_, value_codec_;  // the candidate's, for the head that was entered
   std::size_t dim_;
   std::vector<std::byte> packed_keys_, packed_values_;
   quality::DistortionSum keys_, values_;
@@ -150,26 +154,41 @@ double median_ns_a_row(std::size_t rows, Work work) {
   return times[7];
 }
 
-/// Encodes and decodes up to 512 keys of one head, which stay in cache: the codec's own cost, not the memory's.
-inline void time_codec(const Input& input, Measurement& m) {
-  const std::size_t count = std::min<std::size_t>(input.tokens, 512);
-  const auto keys = input.heads.front().keys.first(count * input.dim);
-  std::vector<std::byte> packed(count * m.codec->row_bytes);
-  std::vector<float> decoded(keys.size());
-  const Rows rows{packed.data(), count, m.codec->row_bytes};
-  m.encode_ns = median_ns_a_row(count, [&] { m.codec->encode(keys, rows); });
-  m.decode_ns = median_ns_a_row(count, [&] { m.codec->decode(rows, decoded); });
+struct Times {
+  double encode_ns = 0, decode_ns = 0;  ///< a row
+};
+
+/// Encodes and decodes up to 512 rows, which stay in cache: the codec's own cost, not the memory's.
+inline Times time_codec(const AnyCodec& codec, std::span<const float> vectors, std::size_t dim) {
+  const std::size_t count = std::min<std::size_t>(vectors.size() / dim, 512);
+  vectors = vectors.first(count * dim);
+  std::vector<std::byte> packed(count * codec.row_bytes);
+  std::vector<float> decoded(vectors.size());
+  const Rows rows{packed.data(), count, codec.row_bytes};
+  return {median_ns_a_row(count, [&] { codec.encode(vectors, rows); }),
+          median_ns_a_row(count, [&] { codec.decode(rows, decoded); })};
+}
+
+/// A codec's own times, on keys; of a scheme of two, the mean of the key codec's and the value codec's.
+inline void time_candidate(const Input& input, Measurement& m) {
+  const Head& head = input.heads.front();
+  const Candidate& c = m.candidate;
+  const Times keys = time_codec(*with_offset(c.keys, head.key_mean), head.keys, input.dim);
+  const Times values = c.values == c.keys ? keys
+                                          : time_codec(*with_offset(c.values, head.key_mean), head.keys, input.dim);
+  m.encode_ns = (keys.encode_ns + values.encode_ns) / 2;
+  m.decode_ns = (keys.decode_ns + values.decode_ns) / 2;
 }
 
 }  // namespace detail
 
 /// progress(done, total) is called now and then.
-inline std::vector<Measurement> measure(const Input& input, const Codecs& codecs,
+inline std::vector<Measurement> measure(const Input& input, const std::vector<Candidate>& candidates,
                                         const std::function<void(std::size_t, std::size_t)>& progress) {
-  const std::size_t total = input.heads.size() + codecs.size();
+  const std::size_t total = input.heads.size() + candidates.size();
   std::size_t done = 0;
   std::vector<detail::Run> runs;
-  for (const auto& codec : codecs) runs.emplace_back(codec, input.dim);
+  for (const Candidate& candidate : candidates) runs.emplace_back(candidate, input.dim);
   for (const Head& head : input.heads) {
     progress(done++, total);
     for (detail::Run& run : runs) run.enter(head);
@@ -187,7 +206,7 @@ inline std::vector<Measurement> measure(const Input& input, const Codecs& codecs
   for (const detail::Run& run : runs) {
     progress(done++, total);
     results.push_back(run.result());
-    detail::time_codec(input, results.back());
+    detail::time_candidate(input, results.back());
   }
   progress(total, total);
   return results;

@@ -1,10 +1,12 @@
 // The command line.
 #pragma once
 
+#include "kvcodec/norm.hpp"
 #include "kvcodec/result.hpp"
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -25,15 +27,29 @@ struct HeadChoice {
   std::size_t head = 0;
 };
 
+/// Rows that are made up: "gaussian", or "student-t" with a parameter of 3.
+struct Source {
+  std::string name;  ///< none: files
+  double parameter = 0;
+
+  bool operator==(std::string_view other) const { return name == other; }
+};
+
 struct Options {
   bool help = false;
-  std::string keys, values, queries;  ///< files; no keys: the shipped data, or the Gaussian source
-  bool gaussian = false;
-  std::size_t dim = 128, rows = 4096;  ///< of the Gaussian source
+  std::string keys, values, queries;  ///< files; no keys: the shipped data, or a source
+  Source source;
+  std::string source_text;             ///< as it was named
+  std::size_t dim = 128, rows = 4096;  ///< of the source
   std::vector<HeadChoice> heads;       ///< none: all
-  std::vector<std::string> codecs;     ///< none: all
-  std::vector<unsigned> widths;        ///< none: 1 to 4
+  std::vector<std::string> codecs;     ///< none: all, or with schemes only the baseline
+  bool all_codecs = false;             ///< asked for
+  std::vector<std::string> schemes;
+  std::vector<unsigned> widths;  ///< none: 1 to 4
   bool all_widths = false;
+  bool offset = false;
+  kvcodec::Correction correction = kvcodec::Correction::none;
+  std::string correction_name;
   std::uint64_t seed = 0;
   std::size_t query_step = 8;
   std::string csv;                   ///< none: no CSV
@@ -81,6 +97,37 @@ inline std::optional<HeadChoice> parse_head(std::string_view text) {
   return choice;
 }
 
+struct SourceKind {
+  std::string_view name;
+  bool has_parameter;
+};
+inline constexpr SourceKind sources[] = {{"gaussian", false},     {"student-t", true}, {"low-rank", true},
+                                         {"concentrated", false}, {"one-hot", false},  {"outliers", false},
+                                         {"bias", false}};
+
+inline std::optional<Source> parse_source(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const auto kind = std::ranges::find(sources, text.substr(0, colon), &SourceKind::name);
+  if (kind == std::end(sources) || kind->has_parameter != (colon != std::string_view::npos)) return {};
+  Source source{std::string(kind->name), 0};
+  if (!kind->has_parameter) return source;
+  const std::string_view parameter = text.substr(colon + 1);
+  // A rank is whole; of fewer degrees of freedom than a half, some values would not be floats.
+  const bool rank = kind->name == "low-rank";
+  source.parameter = rank ? parse_number<unsigned>(parameter).value_or(0) : parse_number<double>(parameter).value_or(0);
+  if (!(source.parameter >= (rank ? 1 : 0.5)) || !std::isfinite(source.parameter)) return {};
+  return source;
+}
+
+inline std::optional<kvcodec::Correction> parse_correction(std::string_view text) {
+  using enum kvcodec::Correction;
+  if (text == "none") return none;
+  if (text == "norm") return norm;
+  if (text == "inner-product") return inner_product;
+  if (text == "least-squares") return least_squares;
+  return {};
+}
+
 /// Reads one option's value; false: it is not one that the option takes.
 inline bool set_value(Options& options, std::string_view name, std::string_view text) {
   const auto set_path = [&](std::string& path) {
@@ -101,7 +148,18 @@ inline bool set_value(Options& options, std::string_view name, std::string_view 
     options.plot_asked_for = true;
     return set_path(options.plot);
   }
-  if (name == "--source") return options.gaussian = text == "gaussian";
+  if (name == "--source") {
+    const auto source = parse_source(text);
+    options.source = source.value_or(Source());
+    options.source_text = text;
+    return source.has_value();
+  }
+  if (name == "--correction") {
+    const auto correction = parse_correction(text);
+    options.correction = correction.value_or(kvcodec::Correction::none);
+    options.correction_name = text;
+    return correction.has_value();
+  }
   if (name == "--dim") return set_count(options.dim, 1024);
   if (name == "--rows") return set_count(options.rows, 65536);
   if (name == "--query-step") return set_count(options.query_step, SIZE_MAX);
@@ -112,8 +170,14 @@ inline bool set_value(Options& options, std::string_view name, std::string_view 
   }
   if (name == "--codecs") {
     options.codecs.clear();
-    if (text == "all") return true;
+    options.all_codecs = text == "all";
+    if (options.all_codecs) return true;
     for (const std::string_view part : split(text, ',')) options.codecs.emplace_back(part);
+    return true;
+  }
+  if (name == "--scheme") {
+    options.schemes.clear();
+    for (const std::string_view part : split(text, ',')) options.schemes.emplace_back(part);
     return true;
   }
   if (name == "--bits") {
@@ -144,12 +208,14 @@ inline constexpr ValueOption value_options[] = {
     {"--keys", "a file"},
     {"--values", "a file"},
     {"--queries", "a file"},
-    {"--source", "gaussian"},
+    {"--source", "gaussian, student-t:NU, low-rank:R, concentrated, one-hot, outliers or bias"},
     {"--dim", "a head size, up to 1024"},
     {"--rows", "a number of rows, 1 to 65536"},
     {"--head", "a list of heads such as 0,4 or 1:2"},
     {"--query-step", "a number from 1 on"},
     {"--codecs", "a list of codecs or all"},
+    {"--scheme", "a list of kv, kqv, qkqv and pairs such as octopus/turboquant-prod"},
+    {"--correction", "none, norm, inner-product or least-squares"},
     {"--bits", "a list of widths such as 2,3,4 or all"},
     {"--seed", "a number from 0 to 18446744073709551615"},
     {"--csv", "a file"},
@@ -161,7 +227,7 @@ inline constexpr ValueOption value_options[] = {
 /// arguments: without the program's name. An option's value may follow as the next argument or after "=".
 inline Result<Options> parse_options(std::span<const std::string_view> arguments) {
   Options options;
-  std::string_view source_detail;  // --dim or --rows, which only the Gaussian source has
+  std::string_view source_detail;  // --dim or --rows, which only a source has
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view argument = arguments[i];
     const std::size_t equals = argument.find('=');
@@ -175,6 +241,10 @@ inline Result<Options> parse_options(std::span<const std::string_view> arguments
       options.plot_asked_for = false;
       continue;
     }
+    if (argument == "--offset") {
+      options.offset = true;
+      continue;
+    }
     const auto known = std::ranges::find(detail::value_options, name, &detail::ValueOption::name);
     if (known == std::end(detail::value_options))
       return error((argument.starts_with('-') ? "unknown option " : "unexpected argument ") + std::string(argument) +
@@ -186,9 +256,13 @@ inline Result<Options> parse_options(std::span<const std::string_view> arguments
       return error(std::string(name) + " takes " + std::string(known->takes) + ", not \"" + std::string(value) + "\"");
     if (name == "--dim" || name == "--rows") source_detail = name;
   }
-  if (options.gaussian && !(options.keys + options.values + options.queries).empty())
-    return error("--source gaussian makes its own rows: it goes without --keys, --values and --queries");
-  if (!options.gaussian && !source_detail.empty()) return error(std::string(source_detail) + " goes with --source gaussian");
+  const bool files = options.source.name.empty();
+  if (!files && !(options.keys + options.values + options.queries).empty())
+    return error("--source makes its own rows: it goes without --keys, --values and --queries");
+  if (files && !source_detail.empty()) return error(std::string(source_detail) + " goes with --source");
+  if (options.source == "low-rank" && options.source.parameter > static_cast<double>(options.dim))
+    return error("--source " + options.source_text + ": a rank is at most the head size, --dim " +
+                 std::to_string(options.dim));
   if (options.keys.empty() && !(options.values + options.queries).empty())
     return error("--values and --queries belong to keys: name them with --keys");
   if (!options.csv.empty() && options.csv == options.plot)

@@ -36,19 +36,34 @@ namespace detail {
 /// Rows of more bits than this are left out where there are others: they would press those into a corner.
 inline constexpr double widest_plotted = 10;
 
-/// One line of the picture: a codec, from its narrowest width to its widest.
+/// One line of the picture: a codec or scheme, from its narrowest width to its widest.
 struct Series {
   std::string name;
   std::vector<const Measurement*> points;
 };
 
-inline std::vector<Series> cut_into_series(const std::vector<Measurement>& measurements) {
-  const auto narrow = [](const Measurement& m) { return m.codec->bits <= widest_plotted; };
-  const bool all = std::ranges::none_of(measurements, narrow);
+/// Where a point lies: a panel's codec at its own rate, so that a scheme that spends more on one side is no better for it.
+struct Point {
+  double bits, distortion;
+};
+inline Point point(const Measurement& m, bool values) {
+  if (values) return {m.candidate.values->bits, m.values->relative_error};
+  return {m.candidate.keys->bits, m.keys.relative_error};
+}
+
+/// The most bits that are drawn.
+inline double right_end(const std::vector<Measurement>& measurements) {
+  const auto narrow = [](const Measurement& m) {
+    return m.candidate.keys->bits <= widest_plotted || m.candidate.values->bits <= widest_plotted;
+  };
+  return std::ranges::any_of(measurements, narrow) ? widest_plotted : std::numeric_limits<double>::infinity();
+}
+
+inline std::vector<Series> cut_into_series(const std::vector<Measurement>& measurements, double most_bits) {
   std::vector<Series> series;
   for (const Measurement& m : measurements) {
-    if (!all && !narrow(m)) continue;
-    if (series.empty() || series.back().name != m.codec->name) series.push_back({std::string(m.codec->name), {}});
+    if (m.candidate.keys->bits > most_bits && m.candidate.values->bits > most_bits) continue;
+    if (series.empty() || series.back().name != m.candidate.name) series.push_back({m.candidate.name, {}});
     series.back().points.push_back(&m);
   }
   return series;
@@ -72,13 +87,14 @@ inline std::string shell_quoted(std::string_view text) {
 }
 
 /// One panel's points as a gnuplot data block, the series in order, two blank lines between them.
-inline std::string data_block(const std::string& name, const std::vector<Series>& series, bool values) {
+inline std::string data_block(const std::string& name, const std::vector<Series>& series, bool values, double most_bits) {
   std::string text = "$" + name + " << END\n";
   for (const Series& s : series) {
     for (const Measurement* m : s.points) {
-      const double d = values ? m->values->relative_error : m->keys.relative_error;
+      const auto [bits, d] = point(*m, values);
       // What a logarithmic axis cannot show keeps its line: a block without one would not count as a block.
-      text += d > 0 && std::isfinite(d) ? exact(m->codec->bits) + " " + exact(d) + "\n" : std::string("NaN NaN\n");
+      const bool shown = d > 0 && std::isfinite(d) && bits <= most_bits;
+      text += shown ? exact(bits) + " " + exact(d) + "\n" : std::string("NaN NaN\n");
     }
     text += "\n\n";
   }
@@ -90,8 +106,8 @@ struct Look {
   std::string_view colour;
   int mark;
 };
-inline constexpr Look looks[] = {{"#d55e00", 7},  {"#0072b2", 5},  {"#009e73", 9},
-                                 {"#cc79a7", 13}, {"#e69f00", 11}, {"#56b4e9", 15}};
+inline constexpr Look looks[] = {{"#d55e00", 7},  {"#0072b2", 5},  {"#009e73", 9}, {"#cc79a7", 13},
+                                 {"#e69f00", 11}, {"#56b4e9", 15}, {"#000000", 2}};
 
 /// The plot command of one panel. The first series is drawn last, and the ones below it wider, so that a codec is seen
 /// even where another one does the same; the legend is turned round to match. It is in the first panel only.
@@ -99,12 +115,16 @@ inline std::string panel(const std::string& block, const std::vector<Series>& se
   std::string text = "set title '" + block + "' font ',15' offset 0,-0.4\n";
   text += first ? "set ylabel 'relative squared error  D' offset 0.5,0\n" : "unset ylabel\nunset key\n";
   text += "plot ";
+  // However many there are, the widest is three times the finest.
+  const double step = 4.0 / std::max(4.0, static_cast<double>(series.size()) - 1);
   for (std::size_t i = series.size(); i-- > 0;) {
     const Look look = looks[i % std::size(looks)];
+    const std::size_t round = i / std::size(looks);  // a look comes again with dashes
+    const double wider = step * static_cast<double>(i);
     text += "$" + block + " index " + std::to_string(i) + " using 1:2 with linespoints linewidth " +
-            fixed(2.2 + 0.9 * static_cast<double>(i), 1) + " pointsize " + fixed(1.1 + 0.2 * static_cast<double>(i), 1) +
-            " pointtype " + std::to_string(look.mark) + " linecolor rgb '" + std::string(look.colour) + "' title " +
-            gnuplot_string(series[i].name) + ", \\\n  ";
+            fixed(2.2 + 0.9 * wider, 1) + " pointsize " + fixed(1.1 + 0.2 * wider, 1) + " pointtype " +
+            std::to_string(look.mark) + (round == 0 ? "" : " dashtype " + std::to_string(round + 1)) +
+            " linecolor rgb '" + std::string(look.colour) + "' title " + gnuplot_string(series[i].name) + ", \\\n  ";
   }
   return text + "4**(-x) with lines dashtype 2 linewidth 2 linecolor rgb '#777777' title 'Shannon, 4^{-bits}'\n";
 }
@@ -114,14 +134,17 @@ inline std::string panel(const std::string& block, const std::vector<Series>& se
 /// title: what the data are. subtitle: a line of details.
 inline std::string plot_script(const std::vector<Measurement>& measurements, std::string_view title,
                                std::string_view subtitle, bool png) {
-  const std::vector<detail::Series> series = detail::cut_into_series(measurements);
+  const double limit = detail::right_end(measurements);
+  const std::vector<detail::Series> series = detail::cut_into_series(measurements, limit);
   const bool with_values = measurements.front().values.has_value();
   double least_bits = std::numeric_limits<double>::infinity(), most_bits = 0, least = 1, most = 1e-300;
   for (const auto& s : series) {
     for (const Measurement* m : s.points) {
-      least_bits = std::min(least_bits, m->codec->bits);
-      most_bits = std::max(most_bits, m->codec->bits);
-      for (const double d : {m->keys.relative_error, m->values ? m->values->relative_error : m->keys.relative_error}) {
+      for (const bool values : {false, with_values}) {
+        const auto [bits, d] = detail::point(*m, values);
+        if (bits > limit) continue;
+        least_bits = std::min(least_bits, bits);
+        most_bits = std::max(most_bits, bits);
         if (!(d > 0) || !std::isfinite(d)) continue;
         least = std::min(least, d);
         most = std::max(most, d);
@@ -135,8 +158,8 @@ inline std::string plot_script(const std::vector<Measurement>& measurements, std
   const int width = with_values ? 1240 : 760, height = 600;
   std::string text = png ? "set terminal pngcairo" : "set terminal svg background rgb 'white'";
   text += " size " + std::to_string(width) + "," + std::to_string(height) + " enhanced font 'Helvetica,13'\n";
-  text += detail::data_block("keys", series, false);
-  if (with_values) text += detail::data_block("values", series, true);
+  text += detail::data_block("keys", series, false, limit);
+  if (with_values) text += detail::data_block("values", series, true, limit);
   text += "set label 1 " + detail::gnuplot_string(title) + " at screen 0.5,0.955 center noenhanced font ',18'\n";
   text += "set label 2 " + detail::gnuplot_string(subtitle) +
           " at screen 0.5,0.91 center noenhanced font ',12' textcolor rgb '#555555'\n";
@@ -146,7 +169,8 @@ inline std::string plot_script(const std::vector<Measurement>& measurements, std
       "set tics nomirror out\nset mytics 10\n"
       "set logscale y\nset format y '10^{%L}'\n"
       "set xlabel 'bits stored a coordinate, norms and padding included'\n"
-      "set key bottom left Left reverse invert samplen 2.5 spacing 1.25\nset samples 200\n";
+      "set samples 200\nset key bottom left Left reverse invert samplen 2.5 spacing ";
+  text += series.size() > 8 ? "1.05\n" : "1.25\n";  // below the Shannon line
   text += "set xrange [" + detail::exact(left) + ":" + detail::exact(right) + "]\n";
   text += "set yrange [" + detail::exact(least * 0.6) + ":" + detail::exact(std::max(most * 1.6, least * 4)) + "]\n";
   text += "set multiplot\nset tmargin at screen 0.83\nset bmargin at screen 0.13\n";

@@ -189,9 +189,11 @@ class RotationCodec
     }
   }
 
+  // Not [[no_unique_address]], though a quantiser is often empty: nvcc 13 gives a member of a class that has such members
+  // another size on the device than on the host, so a codec within a codec would be read from the wrong place.
   std::uint64_t seed_;
-  [[no_unique_address]] R rotation_;
-  [[no_unique_address]] Quantizer quantizer_;
+  R rotation_;
+  Quantizer quantizer_;
 };
 
 namespace detail {

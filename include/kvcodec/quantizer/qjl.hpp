@@ -216,7 +216,7 @@ class QjlQuantizer {
       visit(i, (static_cast<std::uint32_t>(signs[i / 8]) >> (i % 8) & 1u) << 31);
   }
 
-  [[no_unique_address]] Inner inner_;
+  Inner inner_;
   Projection projection_;
 };
 
