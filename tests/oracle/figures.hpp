@@ -267,7 +267,7 @@ inline Figures polar_figures(std::span<const std::vector<double>> keys) {
     }
     for (const expected::PolarBlockRow& row : expected::polarquant_block) {
         std::string name = "polarquant blocks";
-        for (const unsigned b : row.bits) name += " " + std::to_string(b);
+        for (const unsigned b : row.bits) name.append(" ").append(std::to_string(b));
         const PolarBooks books = polar_books(d, row.bits);
         figures.push_back({name + " bpc", polar_bits_per_coordinate(books, 16), row.bits_per_coordinate, half_unit(4)});
         figures.push_back({name + " D, integrated", polar_distortion(books), row.distortion, half_unit(4)});
