@@ -200,7 +200,7 @@ inline std::string claim_5(const Trials& trials) {
           if (mean_of(gain).low() <= 0) continue;
           ++wins;
           (metric == k_projection ? low_projections : low_wins) += bits <= 3;
-          sizes += (sizes.empty() ? "" : "/") + std::to_string(d);
+          sizes.append(sizes.empty() ? "" : "/").append(std::to_string(d));
         }
         if (!sizes.empty())
           where +=
