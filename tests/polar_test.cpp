@@ -166,6 +166,19 @@ TEST(Polar, DistortionIsThePublishedOne) {
   EXPECT_EQ(PolarQuantBlock<128>::bits_per_coordinate, expected::polarquant_block[0].bits_per_coordinate);
 }
 
+TEST(Polar, ScoresOfHugeBlocksAreFiniteWhereTheirSumIs) {
+  using C = PolarQuantBlock<128, Options{.norm = NormType::none}, polar_levels(4, 2), NormType::bfloat16>;
+  const C codec(0);
+  auto x = kvcodec_test::gaussian_rows(1, 128, 4);
+  const auto q = kvcodec_test::gaussian_rows(1, 128, 6);
+  const double exact = kvcodec_test::dot(x, q) * 3e37;
+  for (float& v : x) v *= 3e37f;
+  std::array<std::byte, C::row_bytes> row = {};
+  ASSERT_EQ(codec.encode(std::span<const float, 128>(x.data(), 128), row), Status::ok);
+  const double score = static_cast<double>(codec.score(codec.prepare(std::span<const float, 128>(q.data(), 128)), row));
+  EXPECT_NEAR(score, exact, 0.5 * std::abs(exact) + 128 * 3e37 * 0.1);
+}
+
 TEST(Polar, BlocksBeyondTheirRadiusKeepTheDirection) {
   using C = PolarQuantBlock<128>;
   const C codec(3);

@@ -181,6 +181,38 @@ TEST(Qjl, AnExactlyCodedDirectionHasNoResidual) {
   EXPECT_EQ(u, back);
 }
 
+/// Sums of rows near float's range, and of rows so small that their scaled sums would be subnormal, are still theirs.
+template <class C>
+void expect_sums_at(float magnitude) {
+  const C codec(1);
+  const auto gaussian = kvcodec_test::gaussian_rows(1, C::dim, 2);
+  std::array<float, C::dim> x, back, out;
+  for (std::size_t i = 0; i < C::dim; ++i) x[i] = gaussian[i] * magnitude;
+  std::array<std::byte, C::row_bytes> row = {};
+  ASSERT_EQ(codec.encode(x, row), Status::ok);
+  codec.decode(row, back);
+  typename C::Accumulator sum;
+  codec.accumulate(1.0f, row, sum);
+  codec.finish(sum, out);
+  double error = 0, square = 0;
+  for (std::size_t i = 0; i < C::dim; ++i) {
+    error += std::pow((static_cast<double>(out[i]) - static_cast<double>(back[i])) / static_cast<double>(magnitude), 2);
+    square += std::pow(static_cast<double>(back[i]) / static_cast<double>(magnitude), 2);
+  }
+  EXPECT_LE(std::sqrt(error), 1e-5 * std::sqrt(square)) << C::name << " at " << magnitude;
+  EXPECT_GT(square, 1.0);
+}
+
+TEST(Qjl, SumsHoldAtTheEndsOfTheRange) {
+  for (const float magnitude : {1e36f, 1e-34f}) {
+    expect_sums_at<TurboQuantProd<128, 3>>(magnitude);
+    expect_sums_at<OctopusQjl<1024, 2, OctopusOptions{}, QjlOptions{.projection_rounds = 4}>>(magnitude);
+    expect_sums_at<TurboQuantProd<64, 3, Options{}, iid>>(magnitude);
+    expect_sums_at<TurboQuantMse<1024, 3>>(magnitude);
+    expect_sums_at<PolarQuantBlock<128, Options{.norm = NormType::none}, polar_levels(4, 2), NormType::bfloat16>>(magnitude);
+  }
+}
+
 template <std::size_t D>
 void expect_scales() {
   using kvcodec_oracle::qjl_scale;
@@ -280,6 +312,15 @@ TEST(Corrections, DoWhatTheyPromise) {
   EXPECT_LE(squares[3], none[3]);
   EXPECT_LE(squares[3], norm[3]);
   EXPECT_LE(squares[3], product[3]);
+}
+
+TEST(Corrections, NeverRoundALengthToZero) {
+  using C = TurboQuantMse<4, 1, Options{.norm = NormType::float16, .correction = Correction::least_squares}>;
+  const std::array<float, 4> x = {1.42082e-8f, 2.27473e-8f, -2.22038e-8f, -1.31216e-8f};  // half of float16's smallest
+  std::array<std::byte, C::row_bytes> row = {};
+  ASSERT_EQ(C(0).encode(x, row), Status::ok);
+  const bool zero_length = row[0] == std::byte{0} && row[1] == std::byte{0};
+  EXPECT_TRUE(!zero_length || row[2] == std::byte{0});
 }
 
 TEST(Corrections, AreTheEncodersAlone) {

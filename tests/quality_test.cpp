@@ -151,6 +151,7 @@ TEST(Divergence, SeesWeightsThatUnderflow) {
   EXPECT_NEAR(kl_divergence(even, Doubles{0, -2000}), 1000 - std::log(2.0), 1e-9);
   EXPECT_NEAR(kl_divergence(Doubles{0, -2000}, even), std::log(2.0), 1e-15);
   EXPECT_NEAR(kl_divergence(Doubles{0, -infinity}, Doubles{0, -infinity}), 0, 1e-15);
+  EXPECT_TRUE(std::isnan(kl_divergence(Doubles{std::nan(""), 0}, even)));  // no perfect score for what is no number
 }
 
 TEST(TopK, IsOrderedAndTiesGoToTheLowerIndex) {

@@ -77,6 +77,19 @@ TEST(Split, DescriptorsKnowTheChannels) {
   EXPECT_NE(refuse_unless_same(to_bytes(first.descriptor()), C(1, *OutlierChannels<64, 16>::of(channels))), "");
 }
 
+TEST(Split, DescriptorsKnowBothHalves) {
+  using High = TurboQuantMse<32, 3>;
+  const auto refusal = []<class A, class B>(const A& a, const B& b) { return refuse_unless_same(to_bytes(a.descriptor()), b); };
+  const SplitCodec<High, TurboQuantMse<96, 2>> codec(1);
+  EXPECT_EQ(refusal(codec, TurboQuantSplit<128, 2>(1)), "");
+  EXPECT_NE(refusal(codec, SplitCodec<High, TurboQuantMse<96, 2, Options{.norm = NormType::float16}>>(1)), "");
+  EXPECT_NE(refusal(codec, SplitCodec<High, LloydMax<96, 2>>(1)), "");
+  EXPECT_NE(refusal(codec, SplitCodec<High, TurboQuantMse<96, 2, Options{.rounds = 2}>>(1)), "");
+  using Two = SplitCodec<TurboQuantProd<32, 3>, TurboQuantMse<96, 2>>;
+  using Three = SplitCodec<TurboQuantProd<32, 3, Options{}, QjlOptions{.projection_rounds = 3}>, TurboQuantMse<96, 2>>;
+  EXPECT_NE(refusal(Two(1), Three(1)), "");
+}
+
 TEST(Split, ChosenChannelsAreBetterThanOthers) {
   std::vector<std::uint16_t> large;
   for (std::size_t i = 0; i < 32; ++i) large.push_back(static_cast<std::uint16_t>(4 * i + 2));

@@ -277,6 +277,11 @@ TEST(Standardize, TakesAwayUnits) {
   EXPECT_EQ(y[1], 0);
   EXPECT_EQ(x[2], 0);
   EXPECT_EQ(y[2], 0);
+  // .1 + .1 + .1 is not .3: the mean of equal numbers may not be one of them.
+  Doubles equal{.1, .1}, same{.1};
+  standardize(equal, same, 1);
+  EXPECT_EQ(equal, (Doubles{0, 0}));
+  EXPECT_EQ(same, Doubles{0});
 }
 
 }  // namespace

@@ -69,9 +69,9 @@ TEST(Sweep, ScoresAndSumsAreThoseOfDecodedRowsAtEveryDimAndWidth) {
         ++codecs;
         EXPECT_LE(errors.score, 1e-5) << family.name << " d " << d << " bits " << bits;
         EXPECT_LE(errors.finish, 1e-5) << family.name << " d " << d << " bits " << bits;
-        // One Lloyd-Max bit, with room for eight rows' luck; QJL adds pi/2 - 1 of the bits before
-        // its own, and the block design has 2 bits for most angles.
-        const double room = family.name == "turboquant-prod" || family.name == "polarquant-block" ? 10.0 : 5.0;
+        // Twice what each gives, for eight rows' luck: Lloyd-Max bits; QJL with pi/2 - 1 of the bits before its own; the block
+        // design's .0321, whatever its "4 bits".
+        const double room = family.name == "turboquant-prod" ? 10.0 : family.name == "polarquant-block" ? 0.0642 * 256 : 5.0;
         EXPECT_LT(errors.distortion, room * std::pow(0.25, bits < 16 ? bits : 8)) << family.name << " d " << d << " bits " << bits;
         worst.score = std::max(worst.score, errors.score);
         worst.finish = std::max(worst.finish, errors.finish);

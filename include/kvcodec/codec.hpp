@@ -114,7 +114,8 @@ class RotationCodec
       } else {
         float v[D];
         quantizer_.decode(row + code_at, v);
-        store(saturate_to<Stored>(to_float(length.stored) * correction_factor<C, D>(u, v)), row);
+        const Stored corrected = saturate_to<Stored>(to_float(length.stored) * correction_factor<C, D>(u, v));
+        store(to_float(corrected) == 0.0f ? length.stored : corrected, row);  // a length of zero is a row of zeros
       }
     }
     return Status::ok;
@@ -130,8 +131,7 @@ class RotationCodec
     alignas(64) float u[D];
     quantizer_.decode(row + code_at, u);
     if constexpr (Norm == NormType::none) {
-      round_products(u, D, R::scale);  // before sums of them, which could overflow
-      rotation_.raw_inverse(u);
+      unrotate(u);
       for (std::size_t i = 0; i < D; ++i) x[i] = saturate_to<T>(u[i] + 0.0f);  // no length says that a row is +0
     } else {
       rotation_.raw_inverse(u);
@@ -163,12 +163,21 @@ class RotationCodec
     alignas(64) float u[lifted];
     for (std::size_t i = 0; i < lifted; ++i) u[i] = sum.rotated[i];
     if constexpr (lifted > D) quantizer_.lower(u);
-    for (std::size_t i = 0; i < D; ++i) u[i] *= R::scale;  // before sums of them, which could overflow
-    rotation_.raw_inverse(u);
+    unrotate(u);
     for (std::size_t i = 0; i < D; ++i) out[i] = saturate_to<T>(u[i]);
   }
 
  private:
+  /// u <- R^-1 u for u of any size: large ones are scaled before they are summed, which could overflow, small ones after,
+  /// since the scaled might be subnormal.
+  KVCODEC_HD void unrotate(float* u) const noexcept {
+    float largest = 0.0f;
+    for (std::size_t i = 0; i < D; ++i) largest = absolute(u[i]) > largest ? absolute(u[i]) : largest;
+    if (largest > 1.0f) round_products(u, D, R::scale);
+    rotation_.raw_inverse(u);
+    if (!(largest > 1.0f)) round_products(u, D, R::scale);
+  }
+
   KVCODEC_HD RotationCodec(std::uint64_t seed, SplitMix64 random) noexcept
       : seed_(seed), rotation_(random), quantizer_(make_quantizer<Quantizer>(random)) {}
 
@@ -273,6 +282,7 @@ using PolarQuant =
 /// rows below 1e-7 vanish) or bfloat16. D=128: 62 bytes, 3.875 bits. D=4 and 8 have two and three levels.
 template <std::size_t D, Options O = Options{.norm = NormType::none}, PolarLevels L = polar_levels(4, 2, 2, 2),
           NormType Radius = NormType::float16>
+  requires(O.norm == NormType::none && O.correction == Correction::none)
 using PolarQuantBlock = RotationCodec<PolarBlockQuantizer<D, at_most(polar_depth(D), L), Radius>, typename detail::RotationOf<D, O.rounds>::type,
                                       NormType::none>;
 

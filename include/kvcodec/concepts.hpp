@@ -12,7 +12,7 @@
 //               sum of w * decode(row) likewise. With a QJL
 //               residual that product is an unbiased estimate of <q, x> over seeds.
 //   total       any bytes decode without undefined behaviour; bytes that encode wrote decode to finite values.
-//   zero        a vector of zeros, of either sign, decodes to +0.
+//   zero        a vector of zeros, of either sign, decodes to +0 (with an offset: to within the codec's error of it).
 //   refusing    a vector with a NaN or an infinity is reported and its row keeps the bytes it had.
 //   contained   nothing outside [row, row + row_bytes) is read or written; rows need no alignment.
 #pragma once

@@ -18,6 +18,8 @@
 
 namespace kvcodec {
 
+inline namespace KVCODEC_ISA_NAMESPACE {
+
 /// Which channels of D go to the first codec of a SplitCodec: Outliers of them, different, in any order.
 template <std::size_t D, std::size_t Outliers>
 class OutlierChannels {
@@ -50,8 +52,6 @@ class OutlierChannels {
   std::uint16_t order_[D];
 };
 
-inline namespace KVCODEC_ISA_NAMESPACE {
-
 template <class High, class Low>
 class SplitCodec : public RowInterface<SplitCodec<High, Low>, High::dim + Low::dim, High::row_bytes + Low::row_bytes> {
   static constexpr std::size_t D = High::dim + Low::dim;
@@ -78,11 +78,13 @@ class SplitCodec : public RowInterface<SplitCodec<High, Low>, High::dim + Low::d
   Descriptor descriptor() const noexcept {
     Descriptor d = high_.descriptor();
     const Descriptor low = low_.descriptor();
+    std::uint32_t hash = 0x811c9dc5u;  // FNV-1a of both halves' descriptors and the channels
+    for (const Descriptor& half : {d, low})
+      for (const std::byte byte : to_bytes(half)) hash = (hash ^ std::to_integer<std::uint32_t>(byte)) * 0x01000193u;
+    for (std::size_t i = 0; i < High::dim; ++i) hash = (hash ^ channels_.order()[i]) * 0x01000193u;
     d.dim = static_cast<std::uint16_t>(D);
     d.row_bytes = static_cast<std::uint32_t>(SplitCodec::row_bytes);
     d.seed = seed_;
-    std::uint32_t hash = 0x811c9dc5u;  // FNV-1a
-    for (std::size_t i = 0; i < High::dim; ++i) hash = (hash ^ channels_.order()[i]) * 0x01000193u;
     d.parameters = {d.parameters[0], low.parameters[0], static_cast<std::uint8_t>(High::dim % 256),
                     static_cast<std::uint8_t>(High::dim / 256)};
     for (std::size_t i = 0; i < 4; ++i) d.parameters[4 + i] = static_cast<std::uint8_t>(hash >> (8 * i) & 0xffu);

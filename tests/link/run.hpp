@@ -43,6 +43,13 @@ Outcome run() {
   use(kvcodec::Octopus<64, 2, kvcodec::OctopusOptions{.rounds = 1, .norm = kvcodec::NormType::float32}>(7), outcome);
   use(kvcodec::TurboQuantMse<80, 4>(7), outcome);
   use(kvcodec::LloydMax<64, 3, kvcodec::Options{.rounds = 0, .norm = kvcodec::NormType::float16}>(7), outcome);
+  use(kvcodec::OctopusQjl<64, 2>(7), outcome);
+  use(kvcodec::PolarQuant<80, 3>(7), outcome);
+  use(kvcodec::PolarQuantBlock<64>(7), outcome);
+  std::array<std::uint16_t, 16> channels;
+  for (std::size_t i = 0; i < 16; ++i) channels[i] = static_cast<std::uint16_t>(4 * i);
+  use(kvcodec::TurboQuantSplit<64, 2>(7, *kvcodec::OutlierChannels<64, 16>::of(channels)), outcome);
+  use(kvcodec::OffsetCodec<kvcodec::TurboQuantProd<64, 3>>(7), outcome);
   use(kvcodec::Float16<64>(), outcome);
   use(kvcodec::BFloat16<64>(), outcome);
   const auto by_name = kvcodec::with_codec<kvcodec::Dims<64>>("turboquant-mse", 64, 2, 7,

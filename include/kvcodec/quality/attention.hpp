@@ -68,7 +68,7 @@ inline double kl_divergence(std::span<const double> log_p, std::span<const doubl
   double sum = 0;
   for (std::size_t i = 0; i < log_p.size(); ++i) {
     const double p = std::exp(log_p[i]);
-    if (p > 0) sum += p * (log_p[i] - log_q[i]);  // 0 log 0 = 0
+    if (!(p == 0)) sum += p * (log_p[i] - log_q[i]);  // 0 log 0 = 0
   }
   return sum < 0 ? 0 : sum;
 }
@@ -126,7 +126,8 @@ inline void attention_output(std::span<const float> query, std::span<const float
   weighted_sum(weights, values, output);
 }
 
-/// Over queries, each weighing the same. NaN where nothing was gathered, or where a score or an output was NaN.
+/// Over queries, each weighing the same. NaN where nothing was gathered; a NaN among scores makes the KL NaN, one in an
+/// output its error.
 struct AttentionError {
   double kl_mean = 0, kl_worst = 0;           ///< KL(reference || coded) of the weights, nats
   double kl_p50 = 0, kl_p90 = 0, kl_p99 = 0;  ///< its quantiles

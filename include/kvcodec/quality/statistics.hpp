@@ -304,12 +304,16 @@ inline void standardize(std::span<double> x, std::span<double> y, std::size_t d)
     for (std::size_t i = start; i < y.size(); i += d) f(y[i]);
   };
   for (std::size_t j = 0; j < d; ++j) {
-    double sum = 0, square = 0;
-    over_both(j, [&](double& value) { sum += value; });
+    double sum = 0, square = 0, low = HUGE_VAL, high = -HUGE_VAL;
+    over_both(j, [&](double& value) {
+      sum += value;
+      low = std::min(low, value);
+      high = std::max(high, value);
+    });
     const double mean = sum / n;
     over_both(j, [&](double& value) { square += (value - mean) * (value - mean); });
     const double deviation = std::sqrt(square / n);
-    over_both(j, [&](double& value) { value = deviation == 0 ? 0 : (value - mean) / deviation; });
+    over_both(j, [&](double& value) { value = low == high ? 0 : (value - mean) / deviation; });
   }
 }
 

@@ -42,7 +42,8 @@ template <class... Bits>
 constexpr PolarLevels polar_levels(Bits... bits) noexcept {
   static_assert(sizeof...(Bits) >= 1 && sizeof...(Bits) <= 10);
   PolarLevels levels{0, 0};
-  ((levels.nibbles |= static_cast<std::uint64_t>(bits) << (4 * levels.count++)), ...);
+  // Too many bits become 15, which PolarTree refuses by name.
+  ((levels.nibbles |= static_cast<std::uint64_t>(bits < 1 || bits > 15 ? 15 : bits) << (4 * levels.count++)), ...);
   return levels;
 }
 
@@ -290,6 +291,15 @@ struct PolarBlockQuantizer {
       x[i] = to_float(Stored{static_cast<std::uint16_t>(bits)});
     }
     Tree::decode(code + 2 * Tree::roots, x);
+  }
+
+  KVCODEC_HD static float dot(const float* q, const std::byte* code) noexcept {
+    float x[D], largest = 0.0f;
+    decode(code, x);
+    for (std::size_t i = 0; i < D; ++i) largest = absolute(x[i]) > largest ? absolute(x[i]) : largest;
+    if (!(largest > 0x1p64f)) return dot_product<D>(q, x);
+    for (std::size_t i = 0; i < D; ++i) x[i] *= 0x1p-64f;  // partial sums may be beyond a score's range where the sum is not
+    return dot_product<D>(q, x) * 0x1p64f;
   }
 };
 

@@ -13,7 +13,8 @@
 //   orthogonal, d x d      1 / (d a),  a = Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2))    a
 //
 // (a is E|coordinate| of a uniform unit vector; 1/(d a) tends to sqrt(pi/(2 d)).) Unbiased is what keys want; its
-// reconstruction has D = pi/2 (Gaussian) or pi/2 - 1 (orthogonal) times the inner one's, least squares 1 - 2/pi.
+// reconstruction has D = pi/2 (Gaussian) or pi/2 - 1 (orthogonal) times the inner one's; least squares 1/(1 + 2/pi) or
+// 1 - 2/pi (each the limit of large d).
 //
 // Bytes:  | inner code | g: 2 bytes, bfloat16 or float16, little-endian | D signs, bit i: (S r)_i < 0, LSB first |
 #pragma once
@@ -191,11 +192,12 @@ class QjlQuantizer {
 
   /// The transpose of lift: adds the projected sums to the first D.
   KVCODEC_HD void lower(float* sum) const noexcept {
-    float residual[D];
-    projection_.back(sum + inner_lifted, residual);
+    constexpr float factor = static_cast<float>(scale * static_cast<double>(Projection::normaliser));
+    float scaled[D], residual[D];
+    for (std::size_t i = 0; i < D; ++i) scaled[i] = factor * sum[inner_lifted + i];  // first: sums of large ones could overflow
+    projection_.back(scaled, residual);
     if constexpr (inner_lifted > D) inner_.lower(sum);
-    const float factor = static_cast<float>(scale * static_cast<double>(Projection::normaliser));
-    for (std::size_t i = 0; i < D; ++i) sum[i] = multiply_add(factor, residual[i], sum[i]);
+    for (std::size_t i = 0; i < D; ++i) sum[i] += residual[i];
   }
 
  private:
