@@ -97,8 +97,8 @@ bool same_on_device(std::size_t count) {
       error += std::pow(static_cast<double>(y[k]) - decoded[i * C::dim + k], 2);
     }
     const double bound = 1e-5 * static_cast<double>(q_length) * std::sqrt(length) + 1e-30;
-    const float score = codec.score_row(query, row);  // infinite where q and the row are near float's range: on both
-    const bool good = (scores[i] == score || (std::isnan(scores[i]) && std::isnan(score)) || std::abs(static_cast<double>(scores[i]) - score) <= bound) &&
+    const float score = codec.score_row(query, row);  // beyond float's range on both, or on none
+    const bool good = (scores[i] == score || (!std::isfinite(scores[i]) && !std::isfinite(score)) || std::abs(static_cast<double>(scores[i]) - score) <= bound) &&
                       std::sqrt(error) <= 1e-5 * std::sqrt(length);
     bad_scores += good ? 0 : 1;
   }
