@@ -5,7 +5,7 @@
 //
 //   byte  0  magic "KVCD"        4  version, u16         6  dim, u16          8  row_bytes, u32
 //        12  quantiser parameters, 8 x u8               20  norm type, u8    21  rotation, u8   22  rounds, u8
-//        23  correction, u8                    24  seed, u64        32  codec name, 32 bytes, zero-padded
+//        23  correction, u8       24  seed, u64        32  codec name, 32 bytes, zero-padded
 // Integers are little-endian.
 #pragma once
 
