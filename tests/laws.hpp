@@ -22,6 +22,29 @@
 #include <type_traits>
 #include <vector>
 
+namespace kvcodec_test {
+
+/// The codecs that a list of laws is for: all that are named, or every third in build variants (KVCODEC_TEST_DIMS), whose
+/// compile time is that of these lists.
+template <class Kept, class... C>
+struct EveryThird {
+  using type = Kept;
+};
+template <class... Kept, class A, class... C>
+struct EveryThird<::testing::Types<Kept...>, A, C...> : EveryThird<::testing::Types<Kept..., A>> {};
+template <class... Kept, class A, class B, class C, class... Rest>
+struct EveryThird<::testing::Types<Kept...>, A, B, C, Rest...> : EveryThird<::testing::Types<Kept..., A>, Rest...> {};
+
+#if defined(KVCODEC_TEST_DIMS)
+template <class... C>
+using Codecs = typename EveryThird<::testing::Types<>, C...>::type;
+#else
+template <class... C>
+using Codecs = ::testing::Types<C...>;
+#endif
+
+}  // namespace kvcodec_test
+
 template <class C>
 class CodecLaws : public ::testing::Test {
  public:

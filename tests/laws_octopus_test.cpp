@@ -4,14 +4,14 @@
 namespace kvcodec {
 namespace {
 
-using Widths = ::testing::Types<Octopus<128, 1>, Octopus<128, 2>, Octopus<128, 3>, Octopus<128, 4>, Octopus<128, 5>, Octopus<128, 6>>;
+using Widths = kvcodec_test::Codecs<Octopus<128, 1>, Octopus<128, 2>, Octopus<128, 3>, Octopus<128, 4>, Octopus<128, 5>, Octopus<128, 6>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(OctopusWidths, CodecLaws, Widths);
 
-using Dims13 = ::testing::Types<Octopus<32, 3>, Octopus<64, 2>, Octopus<80, 3>, Octopus<96, 4>, Octopus<112, 2>, Octopus<160, 3>,
+using Dims13 = kvcodec_test::Codecs<Octopus<32, 3>, Octopus<64, 2>, Octopus<80, 3>, Octopus<96, 4>, Octopus<112, 2>, Octopus<160, 3>,
                                 Octopus<192, 4>, Octopus<256, 2>, Octopus<320, 3>, Octopus<512, 4>, Octopus<576, 2>, Octopus<1024, 4>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(OctopusDims, CodecLaws, Dims13);
 
-using Variants = ::testing::Types<
+using Variants = kvcodec_test::Codecs<
     Octopus<4, 2>, Octopus<12, 4>, Octopus<64, 3, OctopusOptions{.rounds = 1, .norm = NormType::float32, .rounding = Rounding::scalar}>,
     Octopus<64, 3, OctopusOptions{.rounds = 0, .norm = NormType::float16, .rounding = Rounding::joint_2x2}>,
     Octopus<80, 2, OctopusOptions{.direction_bits = 1, .length_bits = 3}>, Octopus<64, 4, OctopusOptions{.direction_bits = 4, .length_bits = 4}>,

@@ -5,13 +5,13 @@
 namespace kvcodec {
 namespace {
 
-using OneRadius = ::testing::Types<PolarQuant<128, 1>, PolarQuant<128, 2>, PolarQuant<128, 4>, PolarQuant<128, 6>, PolarQuant<4, 3>, PolarQuant<64, 3>,
+using OneRadius = kvcodec_test::Codecs<PolarQuant<128, 1>, PolarQuant<128, 2>, PolarQuant<128, 4>, PolarQuant<128, 6>, PolarQuant<4, 3>, PolarQuant<64, 3>,
                                    PolarQuant<80, 3>, PolarQuant<96, 5>, PolarQuant<112, 2>, PolarQuant<576, 4>, PolarQuant<1024, 3>,
                                    PolarQuant<64, 3, Options{.rounds = 0, .norm = NormType::float16, .correction = Correction::least_squares}>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(PolarQuantCodecs, CodecLaws, OneRadius);
 
 constexpr Options inside{.norm = NormType::none};
-using Blocks = ::testing::Types<PolarQuantBlock<128>, PolarQuantBlock<8>, PolarQuantBlock<72>, PolarQuantBlock<112>,
+using Blocks = kvcodec_test::Codecs<PolarQuantBlock<128>, PolarQuantBlock<8>, PolarQuantBlock<72>, PolarQuantBlock<112>,
                                 PolarQuantBlock<64, Options{.rounds = 0, .norm = NormType::none}>,
                                 PolarQuantBlock<128, inside, polar_levels(5, 3, 3, 3)>,
                                 PolarQuantBlock<128, inside, polar_levels(3, 2), NormType::bfloat16>>;

@@ -5,17 +5,17 @@
 namespace kvcodec {
 namespace {
 
-using Prod = ::testing::Types<TurboQuantProd<128, 2>, TurboQuantProd<128, 3>, TurboQuantProd<128, 4>, TurboQuantProd<128, 8>, TurboQuantProd<64, 2>,
+using Prod = kvcodec_test::Codecs<TurboQuantProd<128, 2>, TurboQuantProd<128, 3>, TurboQuantProd<128, 4>, TurboQuantProd<128, 8>, TurboQuantProd<64, 2>,
                               TurboQuantProd<80, 3>, TurboQuantProd<96, 4>, TurboQuantProd<112, 2>, TurboQuantProd<576, 3>, TurboQuantProd<1024, 2>,
                               TurboQuantProd<4, 3>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(TurboQuantProdCodecs, CodecLaws, Prod);
 
-using WithOctopus = ::testing::Types<OctopusQjl<128, 1>, OctopusQjl<128, 2>, OctopusQjl<128, 4>, OctopusQjl<64, 6>, OctopusQjl<112, 3>>;
+using WithOctopus = kvcodec_test::Codecs<OctopusQjl<128, 1>, OctopusQjl<128, 2>, OctopusQjl<128, 4>, OctopusQjl<64, 6>, OctopusQjl<112, 3>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(OctopusQjlCodecs, CodecLaws, WithOctopus);
 
 constexpr QjlOptions gaussian{.projection_rounds = 0}, values{.residual_norm = NormType::float16, .scale = QjlScale::least_squares};
 constexpr Options float32{.norm = NormType::float32};
-using Variants = ::testing::Types<
+using Variants = kvcodec_test::Codecs<
     TurboQuantProd<64, 3, Options{}, gaussian>, TurboQuantProd<64, 4, float32, values>,
     TurboQuantProd<64, 3, Options{.rounds = 0}, QjlOptions{.projection_rounds = 4}>, OctopusQjl<64, 2, OctopusOptions{.rounding = Rounding::scalar}, values>,
     TurboQuantProd<64, 3, Options{.correction = Correction::inner_product}>, TurboQuantMse<128, 2, Options{.correction = Correction::norm}>,
