@@ -117,12 +117,8 @@ class Corrected final : public AnyCodec {
     return by > 0.0625 && by < 16 ? by : 1.0;  // of a row of zeros too
   }
   static void lengthen(std::byte* row, double by) {
-    const kvcodec::bfloat16 old{static_cast<std::uint16_t>(std::to_integer<unsigned>(row[0]) |
-                                                           std::to_integer<unsigned>(row[1]) << 8)};
-    const float length = kvcodec::to_float(old) * static_cast<float>(by);
-    const std::uint16_t bits = kvcodec::saturate_to<kvcodec::bfloat16>(length).bits;
-    row[0] = static_cast<std::byte>(bits & 0xffu);
-    row[1] = static_cast<std::byte>(bits >> 8);
+    const float length = kvcodec::to_float(kvcodec::load_half<kvcodec::bfloat16>(row)) * static_cast<float>(by);
+    kvcodec::store_half(kvcodec::saturate_to<kvcodec::bfloat16>(length), row);
   }
 
   SharedCodec inner_;

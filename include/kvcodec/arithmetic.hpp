@@ -29,6 +29,14 @@ KVCODEC_HD inline float fma(float a, float b, float c) noexcept {
 #endif
 }
 
+KVCODEC_HD inline double fma(double a, double b, double c) noexcept {
+#if defined(__CUDA_ARCH__)
+  return __fma_rn(a, b, c);
+#else
+  return __builtin_fma(a, b, c);
+#endif
+}
+
 /// a*b + c, rounded once or twice, whichever is fast here. Only for results that nobody stores: scores and sums.
 KVCODEC_HD inline float multiply_add(float a, float b, float c) noexcept {
 #if KVCODEC_HAS_FMA
@@ -89,6 +97,14 @@ KVCODEC_HD inline float reduce(float (&lane)[lanes]) noexcept {
   for (std::size_t width = lanes / 2; width > 0; width /= 2)
     for (std::size_t l = 0; l < width; ++l) lane[l] += lane[l + width];
   return lane[0];
+}
+
+/// The largest |x[i]|; a NaN is not seen.
+template <std::size_t N>
+KVCODEC_HD inline float largest_magnitude(const float* x) noexcept {
+  float largest = 0.0f;
+  for (std::size_t i = 0; i < N; ++i) largest = absolute(x[i]) > largest ? absolute(x[i]) : largest;
+  return largest;
 }
 
 /// Sum of x[i]*y[i], the same bits everywhere.

@@ -15,6 +15,15 @@
 namespace kvcodec {
 inline namespace KVCODEC_ISA_NAMESPACE {
 
+namespace detail {
+/// The finite values of channel j.
+inline void take_channel(std::span<const float> rows, std::size_t d, std::size_t j, std::vector<float>& channel) {
+  channel.clear();
+  for (std::size_t i = j; i < rows.size(); i += d)
+    if (std::isfinite(rows[i])) channel.push_back(rows[i]);
+}
+}  // namespace detail
+
 /// The midmean of each channel: the mean of its middle half. A plain mean of heavy-tailed rows is wherever its largest row
 /// is; this one takes up to a quarter of wild rows on either side, and on Gaussian rows is as good as the mean of 84 % of
 /// them. Values that are not finite are left out. rows: [n, d], row-major, n * d values. Returns d values, 0 where a
@@ -24,9 +33,7 @@ inline std::vector<float> robust_mean(std::span<const float> rows, std::size_t d
   std::vector<float> mean(d);
   std::vector<float> channel;
   for (std::size_t j = 0; j < d; ++j) {
-    channel.clear();
-    for (std::size_t i = j; i < rows.size(); i += d)
-      if (std::isfinite(rows[i])) channel.push_back(rows[i]);
+    detail::take_channel(rows, d, j, channel);
     std::sort(channel.begin(), channel.end());
     const std::size_t cut = channel.size() / 4;
     double sum = 0;
@@ -42,9 +49,8 @@ inline std::vector<std::uint16_t> outlier_channels(std::span<const float> rows, 
   assert(d != 0 && rows.size() % d == 0 && count <= d);
   std::vector<float> size(d), channel;
   for (std::size_t j = 0; j < d; ++j) {
-    channel.clear();
-    for (std::size_t i = j; i < rows.size(); i += d)
-      if (std::isfinite(rows[i])) channel.push_back(std::abs(rows[i]));
+    detail::take_channel(rows, d, j, channel);
+    for (float& value : channel) value = std::abs(value);
     const auto middle = channel.begin() + static_cast<std::ptrdiff_t>(channel.size() / 2);
     std::nth_element(channel.begin(), middle, channel.end());
     size[j] = channel.empty() ? 0.0f : *middle;

@@ -87,7 +87,7 @@ class RotationCodec
     d.rounds = static_cast<std::uint8_t>(R::rounds);
     d.correction = C;
     d.seed = seed_;
-    for (std::size_t i = 0; i < name.size(); ++i) d.name[i] = name[i];
+    d.set_name(name);
     return d;
   }
 
@@ -171,30 +171,31 @@ class RotationCodec
   /// u <- R^-1 u for u of any size: large ones are scaled before they are summed, which could overflow, small ones after,
   /// since the scaled might be subnormal.
   KVCODEC_HD void unrotate(float* u) const noexcept {
-    float largest = 0.0f;
-    for (std::size_t i = 0; i < D; ++i) largest = absolute(u[i]) > largest ? absolute(u[i]) : largest;
-    if (largest > 1.0f) round_products(u, D, R::scale);
+    const bool large = largest_magnitude<D>(u) > 1.0f;
+    if (large) round_products(u, D, R::scale);
     rotation_.raw_inverse(u);
-    if (!(largest > 1.0f)) round_products(u, D, R::scale);
+    if (!large) round_products(u, D, R::scale);
   }
 
   KVCODEC_HD RotationCodec(std::uint64_t seed, SplitMix64 random) noexcept
       : seed_(seed), rotation_(random), quantizer_(make_quantizer<Quantizer>(random)) {}
 
   KVCODEC_HD static void store(Stored value, std::byte* row) noexcept {
-    std::uint32_t bits;
-    if constexpr (Norm == NormType::float32) bits = float_bits(value);
-    else bits = value.bits;
-    for (std::size_t i = 0; i < code_at; ++i) row[i] = static_cast<std::byte>((bits >> (8 * i)) & 0xffu);
+    if constexpr (Norm == NormType::float32) {
+      for (std::size_t i = 0; i < 4; ++i) row[i] = static_cast<std::byte>((float_bits(value) >> (8 * i)) & 0xffu);
+    } else {
+      store_half(value, row);
+    }
   }
   KVCODEC_HD static float load(const std::byte* row) noexcept {
     if constexpr (Norm == NormType::none) {
       return 1.0f;
-    } else {
+    } else if constexpr (Norm == NormType::float32) {
       std::uint32_t bits = 0;
-      for (std::size_t i = 0; i < code_at; ++i) bits |= static_cast<std::uint32_t>(row[i]) << (8 * i);
-      if constexpr (Norm == NormType::float32) return float_from_bits(bits);
-      else return to_float(Stored{static_cast<std::uint16_t>(bits)});
+      for (std::size_t i = 0; i < 4; ++i) bits |= static_cast<std::uint32_t>(row[i]) << (8 * i);
+      return float_from_bits(bits);
+    } else {
+      return to_float(load_half<Stored>(row));
     }
   }
 

@@ -39,6 +39,12 @@ struct Descriptor {
 
   friend bool operator==(const Descriptor&, const Descriptor&) = default;
 
+  /// At most 32 characters.
+  void set_name(std::string_view text) noexcept {
+    name = {};
+    for (std::size_t i = 0; i < text.size(); ++i) name[i] = text[i];
+  }
+
   std::string_view codec_name() const noexcept {
     std::size_t length = 0;
     while (length < name.size() && name[length] != '\0') ++length;
@@ -62,6 +68,20 @@ UInt load_little_endian(const std::byte* from) noexcept {
   return static_cast<UInt>(value);
 }
 }  // namespace detail
+
+/// What a codec that needs more than parameters to be read again, such as a head's mean row, leaves of it in a descriptor:
+/// a hash (FNV-1a, 32 bits) in the last four parameters.
+class DescriptorHash {
+ public:
+  /// Mixes in one number below 2^16.
+  void add(std::uint32_t value) noexcept { hash_ = (hash_ ^ value) * 0x01000193u; }
+  void store(Descriptor& d) const noexcept {
+    for (std::size_t i = 0; i < 4; ++i) d.parameters[4 + i] = static_cast<std::uint8_t>(hash_ >> (8 * i) & 0xffu);
+  }
+
+ private:
+  std::uint32_t hash_ = 0x811c9dc5u;
+};
 
 /// The descriptor's 64 bytes.
 inline std::array<std::byte, Descriptor::bytes> to_bytes(const Descriptor& d) noexcept {

@@ -7,6 +7,7 @@
 
 #include "config.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -98,6 +99,18 @@ KVCODEC_HD constexpr T saturate_to(float x) noexcept {
   } else {
     return bounded;
   }
+}
+
+/// Two bytes of a row, little-endian, at any address.
+template <class Half>
+KVCODEC_HD constexpr Half load_half(const std::byte* from) noexcept {
+  static_assert(std::is_same_v<Half, float16> || std::is_same_v<Half, bfloat16>);
+  return {static_cast<std::uint16_t>(static_cast<std::uint32_t>(from[0]) | static_cast<std::uint32_t>(from[1]) << 8)};
+}
+template <class Half>
+KVCODEC_HD constexpr void store_half(Half value, std::byte* to) noexcept {
+  to[0] = static_cast<std::byte>(value.bits & 0xffu);
+  to[1] = static_cast<std::byte>(value.bits >> 8);
 }
 
 }  // namespace KVCODEC_ISA_NAMESPACE

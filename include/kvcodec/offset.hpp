@@ -60,13 +60,12 @@ class OffsetCodec : public RowInterface<OffsetCodec<Inner>, Inner::dim, Inner::r
 
   Descriptor descriptor() const noexcept {
     Descriptor d = inner_.descriptor();
-    std::uint32_t hash = 0x811c9dc5u;  // FNV-1a of the mean's bits, over what the inner codec has in these bytes
-    for (const std::uint8_t byte : d.parameters) hash = (hash ^ byte) * 0x01000193u;
+    DescriptorHash hash;  // of the mean's bits, over what the inner codec has in the bytes that it takes
+    for (const std::uint8_t byte : d.parameters) hash.add(byte);
     for (std::size_t i = 0; i < D; ++i)
-      for (int k = 0; k < 4; ++k) hash = (hash ^ (float_bits(mean_[i]) >> (8 * k) & 0xffu)) * 0x01000193u;
-    for (std::size_t i = 0; i < 4; ++i) d.parameters[4 + i] = static_cast<std::uint8_t>(hash >> (8 * i) & 0xffu);
-    d.name = {};
-    for (std::size_t i = 0; i < name.size(); ++i) d.name[i] = name[i];
+      for (int k = 0; k < 4; ++k) hash.add(float_bits(mean_[i]) >> (8 * k) & 0xffu);
+    hash.store(d);
+    d.set_name(name);
     return d;
   }
 

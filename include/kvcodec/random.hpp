@@ -5,7 +5,7 @@
 // which a vector walks through them.
 #pragma once
 
-#include "config.hpp"
+#include "arithmetic.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -14,14 +14,6 @@ namespace kvcodec {
 inline namespace KVCODEC_ISA_NAMESPACE {
 
 namespace detail {
-
-KVCODEC_HD inline double fma(double a, double b, double c) noexcept {
-#if defined(__CUDA_ARCH__)
-  return __fma_rn(a, b, c);
-#else
-  return __builtin_fma(a, b, c);
-#endif
-}
 
 /// ln x of a positive normal number within 1e-15, from divisions, fma() and lone products: libm's last bits differ between
 /// machines, and these numbers end in the bytes of rows. x = 2^e m, ln m = 2 artanh((m-1)/(m+1)).
@@ -63,7 +55,7 @@ class SplitMix64 {
   KVCODEC_HD double gaussian() noexcept {
     for (;;) {
       const double u = 2.0 * uniform() - 1.0, v = 2.0 * uniform() - 1.0;  // exact: fused or not
-      const double square = detail::fma(u, u, v * v);
+      const double square = fma(u, u, v * v);
       if (square < 1.0 && square > 0.0) return u * std::sqrt(-2.0 * detail::natural_log(square) / square);
     }
   }

@@ -78,18 +78,17 @@ class SplitCodec : public RowInterface<SplitCodec<High, Low>, High::dim + Low::d
   Descriptor descriptor() const noexcept {
     Descriptor d = high_.descriptor();
     const Descriptor low = low_.descriptor();
-    std::uint32_t hash = 0x811c9dc5u;  // FNV-1a of both halves' descriptors and the channels
+    DescriptorHash hash;  // of both halves' descriptors and the channels
     for (const Descriptor& half : {d, low})
-      for (const std::byte byte : to_bytes(half)) hash = (hash ^ std::to_integer<std::uint32_t>(byte)) * 0x01000193u;
-    for (std::size_t i = 0; i < High::dim; ++i) hash = (hash ^ channels_.order()[i]) * 0x01000193u;
+      for (const std::byte byte : to_bytes(half)) hash.add(std::to_integer<std::uint32_t>(byte));
+    for (std::size_t i = 0; i < High::dim; ++i) hash.add(channels_.order()[i]);
     d.dim = static_cast<std::uint16_t>(D);
     d.row_bytes = static_cast<std::uint32_t>(SplitCodec::row_bytes);
     d.seed = seed_;
     d.parameters = {d.parameters[0], low.parameters[0], static_cast<std::uint8_t>(High::dim % 256),
                     static_cast<std::uint8_t>(High::dim / 256)};
-    for (std::size_t i = 0; i < 4; ++i) d.parameters[4 + i] = static_cast<std::uint8_t>(hash >> (8 * i) & 0xffu);
-    d.name = {};
-    for (std::size_t i = 0; i < name.size(); ++i) d.name[i] = name[i];
+    hash.store(d);
+    d.set_name(name);
     return d;
   }
 

@@ -36,7 +36,7 @@ class Uncompressed : public RowInterface<Uncompressed<D, Half>, D, 2 * D> {
     d.dim = static_cast<std::uint16_t>(D);
     d.row_bytes = static_cast<std::uint32_t>(2 * D);
     d.parameters = {16};
-    for (std::size_t i = 0; i < name.size(); ++i) d.name[i] = name[i];
+    d.set_name(name);
     return d;
   }
 
@@ -46,9 +46,7 @@ class Uncompressed : public RowInterface<Uncompressed<D, Half>, D, 2 * D> {
     for (std::size_t i = 0; i < D; ++i) finite = finite && is_finite(to_float(x[i]));
     if (!finite) return Status::non_finite;
     for (std::size_t i = 0; i < D; ++i) {
-      const Half half = saturate_to<Half>(to_float(x[i]) + 0.0f);  // -0 becomes +0, as in every other codec
-      row[2 * i] = static_cast<std::byte>(half.bits & 0xffu);
-      row[2 * i + 1] = static_cast<std::byte>(half.bits >> 8);
+      store_half(saturate_to<Half>(to_float(x[i]) + 0.0f), row + 2 * i);  // -0 becomes +0, as in every other codec
     }
     return Status::ok;
   }
@@ -82,8 +80,7 @@ class Uncompressed : public RowInterface<Uncompressed<D, Half>, D, 2 * D> {
 
  private:
   KVCODEC_HD static float load(const std::byte* row, std::size_t i) noexcept {
-    const auto bits = static_cast<std::uint32_t>(row[2 * i]) | static_cast<std::uint32_t>(row[2 * i + 1]) << 8;
-    return to_float(Half{static_cast<std::uint16_t>(bits)});
+    return to_float(load_half<Half>(row + 2 * i));
   }
 };
 

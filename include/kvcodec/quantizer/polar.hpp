@@ -274,30 +274,21 @@ struct PolarBlockQuantizer {
     float x[D];
     for (std::size_t i = 0; i < D; ++i) x[i] = u[i];
     Tree::encode(x, code + 2 * Tree::roots);
-    float largest = 0.0f;
-    for (std::size_t i = 0; i < Tree::roots; ++i) largest = x[i] > largest ? x[i] : largest;
+    const float largest = largest_magnitude<Tree::roots>(x);
     const float limit = max_finite<Stored>();
     if (largest * length > limit) length = limit / largest;
-    for (std::size_t i = 0; i < Tree::roots; ++i) {
-      const Stored radius = saturate_to<Stored>(x[i] * length);
-      code[2 * i] = static_cast<std::byte>(radius.bits & 0xffu);
-      code[2 * i + 1] = static_cast<std::byte>(radius.bits >> 8);
-    }
+    for (std::size_t i = 0; i < Tree::roots; ++i) store_half(saturate_to<Stored>(x[i] * length), code + 2 * i);
   }
 
   KVCODEC_HD static void decode(const std::byte* code, float* x) noexcept {
-    for (std::size_t i = 0; i < Tree::roots; ++i) {
-      const auto bits = static_cast<std::uint32_t>(code[2 * i]) | static_cast<std::uint32_t>(code[2 * i + 1]) << 8;
-      x[i] = to_float(Stored{static_cast<std::uint16_t>(bits)});
-    }
+    for (std::size_t i = 0; i < Tree::roots; ++i) x[i] = to_float(load_half<Stored>(code + 2 * i));
     Tree::decode(code + 2 * Tree::roots, x);
   }
 
   KVCODEC_HD static float dot(const float* q, const std::byte* code) noexcept {
-    float x[D], largest = 0.0f;
+    float x[D];
     decode(code, x);
-    for (std::size_t i = 0; i < D; ++i) largest = absolute(x[i]) > largest ? absolute(x[i]) : largest;
-    if (!(largest > 0x1p64f)) return dot_product<D>(q, x);
+    if (!(largest_magnitude<D>(x) > 0x1p64f)) return dot_product<D>(q, x);
     for (std::size_t i = 0; i < D; ++i) x[i] *= 0x1p-64f;  // partial sums may be beyond a score's range where the sum is not
     return dot_product<D>(q, x) * 0x1p64f;
   }

@@ -149,8 +149,7 @@ class QjlQuantizer {
     inner_.decode(code, residual);
     round_difference(u, residual, D);
     const Stored norm = saturate_to<Stored>(square_root(sum_of_squares<D>(residual)));
-    code[norm_at] = static_cast<std::byte>(norm.bits & 0xffu);
-    code[norm_at + 1] = static_cast<std::byte>(norm.bits >> 8);
+    store_half(norm, code + norm_at);
     projection_.project(residual, projected);
     std::uint8_t negative[D];
     for (std::size_t i = 0; i < D; ++i) negative[i] = projected[i] < 0.0f ? 1 : 0;
@@ -202,8 +201,7 @@ class QjlQuantizer {
 
  private:
   KVCODEC_HD static float residual_norm(const std::byte* code) noexcept {
-    const auto bits = static_cast<std::uint32_t>(code[norm_at]) | static_cast<std::uint32_t>(code[norm_at + 1]) << 8;
-    return to_float(Stored{static_cast<std::uint16_t>(bits)});
+    return to_float(load_half<Stored>(code + norm_at));
   }
 
   /// visit(i, flip): flip is the sign bit of a float, set where sign i is -1.
