@@ -13,16 +13,15 @@
 #include "reproduce/report.hpp"
 #include "reproduce/turboquant.hpp"
 
+#include "program.hpp"
+
 #include <iostream>
-#include <new>
-#include <string_view>
-#include <vector>
 
 namespace {
 
 using namespace reproduce;
 
-void run(const Options& options) {
+Result<void> run(const Options& options) {
   const Sample sample(options.vectors, options.seed);
   const Sample outliers(fewest_vectors, options.seed ^ 0x8000u, 8.0);
   std::cout << sample.blocks * block_keys << " keys N(0, I), d = " << dim << ", in " << sample.blocks << " blocks; seed "
@@ -34,23 +33,9 @@ void run(const Options& options) {
   polarquant_tables(report, sample);
   rate_table(report, sample);
   report.summary();
+  return {};
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const std::vector<std::string_view> arguments(argv + (argc > 0), argv + argc);
-  const Result<Options> options = parse_options(arguments);
-  Result<void> done;
-  try {
-    if (!options) done = error(options.message());
-    else if (options->help) std::cout << help_text;
-    else run(*options);
-  } catch (const std::bad_alloc&) {
-    done = error("out of memory");
-  }
-  if (done.ok() && !std::cout.flush()) done = error("standard output cannot be written");
-  if (done.ok()) return 0;
-  std::cerr << "reproduce: " << done.message() << "\n";
-  return 2;
-}
+int main(int argc, char** argv) { return program::main("reproduce", argc, argv, help_text, parse_options, run); }

@@ -15,12 +15,12 @@
 
 #include "compare/output_file.hpp"
 #include "compare/plot.hpp"
+#include "program.hpp"
 
 #include <unistd.h>
 
 #include <cstddef>
 #include <iostream>
-#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,19 +82,4 @@ Result<void> run(const Options& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const std::vector<std::string_view> arguments(argv + (argc > 0), argv + argc);
-  const Result<Options> options = parse_options(arguments);
-  Result<void> done;
-  try {
-    if (!options) done = error(options.message());
-    else if (options->help) std::cout << help_text;
-    else done = run(*options);
-  } catch (const std::bad_alloc&) {
-    done = error("out of memory");
-  }
-  if (done.ok() && !std::cout.flush()) done = error("standard output cannot be written");
-  if (done.ok()) return 0;
-  std::cerr << "schemes: " << done.message() << "\n";
-  return 2;
-}
+int main(int argc, char** argv) { return program::main("schemes", argc, argv, help_text, parse_options, run); }

@@ -2,10 +2,11 @@
 #pragma once
 
 #include "kvcodec/norm.hpp"
+#include "../program.hpp"
+
 #include "kvcodec/result.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -13,13 +14,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 namespace compare {
 
 using kvcodec::error;
 using kvcodec::Result;
+using program::parse_number;
 
 /// A key/value head: by its index over all leading axes, or by layer and head.
 struct HeadChoice {
@@ -60,15 +61,6 @@ struct Options {
 template <class T, class U>
 bool contains(const std::vector<T>& list, const U& value) {
   return std::find(list.begin(), list.end(), value) != list.end();
-}
-
-template <class T>
-std::optional<T> parse_number(std::string_view text) {
-  T value{};
-  const char* const last = text.data() + text.size();
-  const auto [end, problem] = std::from_chars(text.data(), last, value);
-  if (problem != std::errc{} || end != last) return {};
-  return value;
 }
 
 /// The parts of "a,b,c"; an empty part is kept, to be refused by whoever reads it.

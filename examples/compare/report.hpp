@@ -1,6 +1,7 @@
 // The table for people and the CSV for programs.
 #pragma once
 
+#include "../program.hpp"
 #include "measure.hpp"
 
 #include <algorithm>
@@ -18,11 +19,7 @@ namespace compare {
 
 namespace detail {
 
-inline std::string fixed(double x, int decimals) {
-  char text[400];
-  std::snprintf(text, sizeof text, "%.*f", decimals, x);
-  return text;
-}
+using program::fixed;
 
 /// At least three significant digits: 0.0833, 0.00671, 8.3e-08, 1234.
 inline std::string readable(double x) {

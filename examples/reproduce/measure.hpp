@@ -7,6 +7,7 @@
 #include "kvcodec/quality/attention.hpp"
 #include "kvcodec/quality/distortion.hpp"
 #include "kvcodec/quality/sources.hpp"
+#include "kvcodec/quality/statistics.hpp"
 
 #include <cassert>
 #include <cmath>
@@ -26,11 +27,8 @@ inline constexpr std::size_t block_keys = 2048;
 
 /// The mean of independent block means, and its standard error.
 inline Estimate estimate(std::span<const double> blocks) {
-  const double n = static_cast<double>(blocks.size());
-  double mean = 0, square = 0;
-  for (const double x : blocks) mean += x / n;
-  for (const double x : blocks) square += (x - mean) * (x - mean);
-  return {mean, std::sqrt(square / (n - 1) / n)};
+  const quality::MeanEstimate mean = quality::mean_estimate(blocks);
+  return {mean.value, mean.standard_error};
 }
 
 /// Keys N(0, I) in blocks; a few queries a block, of length 1; their exact products.

@@ -1,16 +1,15 @@
 // The command line.
 #pragma once
 
+#include "../program.hpp"
+
 #include "kvcodec/result.hpp"
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 namespace reproduce {
 
@@ -46,17 +45,6 @@ The standard errors come from the differences between blocks of 2048 keys, each 
 Exit status: 0 however the verdicts fall, 2 when an option is wrong or the output cannot be written.
 )";
 
-namespace detail {
-template <class T>
-std::optional<T> parse_number(std::string_view text) {
-  T value{};
-  const char* const last = text.data() + text.size();
-  const auto [end, problem] = std::from_chars(text.data(), last, value);
-  if (problem != std::errc{} || end != last) return {};
-  return value;
-}
-}  // namespace detail
-
 /// arguments: without the program's name. An option's value may follow as the next argument or after "=".
 inline Result<Options> parse_options(std::span<const std::string_view> arguments) {
   Options options;
@@ -75,7 +63,7 @@ inline Result<Options> parse_options(std::span<const std::string_view> arguments
                                                                     : " takes a number from 16384 to 1048576");
     if (equals == std::string_view::npos && ++i == arguments.size()) return error(takes);
     const std::string_view text = equals == std::string_view::npos ? arguments[i] : argument.substr(equals + 1);
-    const auto value = detail::parse_number<std::uint64_t>(text);
+    const auto value = program::parse_number<std::uint64_t>(text);
     if (!value || (name == "--vectors" && (*value < fewest_vectors || *value > most_vectors)))
       return error(takes + ", not \"" + std::string(text) + "\"");
     if (name == "--seed") options.seed = *value;

@@ -1,12 +1,13 @@
 // A paper's figure beside ours, what the two say about each other, and the lines that show it.
 #pragma once
 
+#include "../program.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
-#include <cstdio>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -44,11 +45,7 @@ class Printed {
   int decimals_ = 0;
 };
 
-inline std::string fixed(double x, int decimals) {
-  char text[400];
-  std::snprintf(text, sizeof text, "%.*f", decimals, x);
-  return text;
-}
+using program::fixed;
 
 /// Two digits of the standard error, and as many decimals of the mean.
 inline std::string readable(const Estimate& e) {

@@ -1,7 +1,7 @@
 // The command line.
 #pragma once
 
-#include "../compare/options.hpp"
+#include "../program.hpp"
 
 #include "kvcodec/result.hpp"
 
@@ -76,10 +76,10 @@ inline Result<Options> parse_options(std::span<const std::string_view> arguments
       return error(name + " takes " + std::string(wanted) + ", not \"" + std::string(value) + "\"");
     };
     if (name == "--trials") {
-      options.trials = compare::parse_number<std::size_t>(value);
+      options.trials = program::parse_number<std::size_t>(value);
       if (!options.trials || *options.trials < 8 || *options.trials > 10000) return refuse("a number from 8 to 10000");
     } else if (name == "--seed") {
-      const auto seed = compare::parse_number<std::uint64_t>(value);
+      const auto seed = program::parse_number<std::uint64_t>(value);
       if (!seed) return refuse("a number from 0 to 18446744073709551615");
       options.seed = *seed;
     } else {

@@ -1,6 +1,7 @@
 // Numbers and Markdown.
 #pragma once
 
+#include "../program.hpp"
 #include "statistics.hpp"
 
 #include <algorithm>
@@ -15,11 +16,7 @@
 
 namespace schemes {
 
-inline std::string fixed(double x, int decimals) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", decimals, x);
-  return text;
-}
+using program::fixed;
 
 /// So many significant digits, without an exponent where it can be: 0.0123, 1.23, 123.
 inline std::string digits(double x, int count = 3) {
