@@ -49,12 +49,13 @@ inline namespace KVCODEC_ISA_NAMESPACE {
 
 template <DirectionQuantizer Quantizer, Rotation R, NormType Norm, Correction C = Correction::none>
 class RotationCodec
-    : public RowInterface<RotationCodec<Quantizer, R, Norm, C>, Quantizer::dim, norm_bytes(Norm) + Quantizer::code_bytes> {
+    : public RowInterface<RotationCodec<Quantizer, R, Norm, C>, Quantizer::dim, kvcodec::norm_bytes(Norm) + Quantizer::code_bytes,
+                          kvcodec::norm_bytes(Norm)> {
   static_assert(Quantizer::dim == R::dim, "kvcodec: quantiser and rotation are of different dimensions");
   using Stored = NormReal<Norm>;
   static constexpr std::size_t D = Quantizer::dim;
   static constexpr std::size_t lifted = lifted_dim_of<Quantizer>;
-  static constexpr std::size_t code_at = norm_bytes(Norm);
+  static constexpr std::size_t code_at = kvcodec::norm_bytes(Norm);
   static_assert(Norm != NormType::none || C == Correction::none, "kvcodec: without a stored length there is none to correct");
 
  public:
@@ -95,27 +96,32 @@ class RotationCodec
 
   template <Real T>
   KVCODEC_HD Status encode_row(const T* x, std::byte* row) const noexcept {
+    return encode_row(x, row, row + code_at);
+  }
+  template <Real T>
+  KVCODEC_HD Status encode_row(const T* x, std::byte* norm, std::byte* code) const noexcept {
     alignas(64) float u[D];
     for (std::size_t i = 0; i < D; ++i) u[i] = to_float(x[i]);
     const Length<Stored> length = measure<D, Stored>(u);
     if (!length.finite) return Status::non_finite;
     if (length.divisor == 0.0f) {
-      for (std::size_t i = 0; i < RotationCodec::row_bytes; ++i) row[i] = std::byte{0};
+      for (std::size_t i = 0; i < code_at; ++i) norm[i] = std::byte{0};
+      for (std::size_t i = 0; i < Quantizer::code_bytes; ++i) code[i] = std::byte{0};
       return Status::ok;
     }
     rotation_.raw(u);
     round_products(u, D, R::scale / length.divisor);
     if constexpr (Norm == NormType::none) {
-      quantizer_.encode(u, length.stored, row);
+      quantizer_.encode(u, length.stored, code);
     } else {
-      quantizer_.encode(u, row + code_at);
+      quantizer_.encode(u, code);
       if constexpr (C == Correction::none) {
-        store(length.stored, row);
+        store(length.stored, norm);
       } else {
         float v[D];
-        quantizer_.decode(row + code_at, v);
+        quantizer_.decode(code, v);
         const Stored corrected = saturate_to<Stored>(to_float(length.stored) * correction_factor<C, D>(u, v));
-        store(to_float(corrected) == 0.0f ? length.stored : corrected, row);  // a length of zero is a row of zeros
+        store(to_float(corrected) == 0.0f ? length.stored : corrected, norm);  // a length of zero is a row of zeros
       }
     }
     return Status::ok;
@@ -123,13 +129,17 @@ class RotationCodec
 
   template <Real T>
   KVCODEC_HD void decode_row(const std::byte* row, T* x) const noexcept {
-    const float length = load(row);
+    decode_row(row, row + code_at, x);
+  }
+  template <Real T>
+  KVCODEC_HD void decode_row(const std::byte* norm, const std::byte* code, T* x) const noexcept {
+    const float length = load(norm);
     if (length == 0.0f) {
       for (std::size_t i = 0; i < D; ++i) x[i] = saturate_to<T>(0.0f);
       return;
     }
     alignas(64) float u[D];
-    quantizer_.decode(row + code_at, u);
+    quantizer_.decode(code, u);
     if constexpr (Norm == NormType::none) {
       unrotate(u);
       for (std::size_t i = 0; i < D; ++i) x[i] = saturate_to<T>(u[i] + 0.0f);  // no length says that a row is +0
@@ -151,11 +161,17 @@ class RotationCodec
   }
 
   KVCODEC_HD float score_row(const Query& query, const std::byte* row) const noexcept {
-    return load(row) * direction_dot(quantizer_, query.rotated, row + code_at);
+    return score_row(query, row, row + code_at);
+  }
+  KVCODEC_HD float score_row(const Query& query, const std::byte* norm, const std::byte* code) const noexcept {
+    return load(norm) * direction_dot(quantizer_, query.rotated, code);
   }
 
   KVCODEC_HD void accumulate_row(float weight, const std::byte* row, Accumulator& sum) const noexcept {
-    direction_accumulate(quantizer_, weight * load(row), row + code_at, sum.rotated);
+    accumulate_row(weight, row, row + code_at, sum);
+  }
+  KVCODEC_HD void accumulate_row(float weight, const std::byte* norm, const std::byte* code, Accumulator& sum) const noexcept {
+    direction_accumulate(quantizer_, weight * load(norm), code, sum.rotated);
   }
 
   template <Real T>
