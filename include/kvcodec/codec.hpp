@@ -105,7 +105,7 @@ class RotationCodec
     const Length<Stored> length = measure<D, Stored>(u);
     if (!length.finite) return Status::non_finite;
     if (length.divisor == 0.0f) {
-      for (std::size_t i = 0; i < code_at; ++i) norm[i] = std::byte{0};
+      if constexpr (code_at > 0) std::memset(norm, 0, code_at);
       for (std::size_t i = 0; i < Quantizer::code_bytes; ++i) code[i] = std::byte{0};
       return Status::ok;
     }

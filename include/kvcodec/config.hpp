@@ -28,22 +28,84 @@
 #define KVCODEC_HD
 #endif
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
-#define KVCODEC_ISA_NAMESPACE scalar_x86_64_v4
-#define KVCODEC_ISA_NAME "scalar, compiled for x86-64-v4 (AVX-512)"
-#elif defined(__AVX2__) && defined(__FMA__)
-#define KVCODEC_ISA_NAMESPACE scalar_x86_64_v3
-#define KVCODEC_ISA_NAME "scalar, compiled for x86-64-v3 (AVX2, FMA)"
-#elif defined(__x86_64__) || defined(_M_X64)
-#define KVCODEC_ISA_NAMESPACE scalar_x86_64
-#define KVCODEC_ISA_NAME "scalar, compiled for x86-64 (SSE2)"
-#elif defined(__aarch64__) || defined(_M_ARM64)
-#define KVCODEC_ISA_NAMESPACE scalar_aarch64
-#define KVCODEC_ISA_NAME "scalar, compiled for AArch64"
-#else
-#define KVCODEC_ISA_NAMESPACE scalar_generic
-#define KVCODEC_ISA_NAME "scalar"
+// The instruction set: the best that the compiler's flags allow, or the one that -DKVCODEC_ISA=scalar, avx2, avx512 or neon
+// forces. Device code is scalar; a unit that nvcc compiles is scalar on the host too, so that a codec is one type for both.
+#define KVCODEC_PASTE(a, b) a##b
+#define KVCODEC_JOIN(a, b) KVCODEC_PASTE(a, b)
+#define KVCODEC_NUMBER_scalar 1
+#define KVCODEC_NUMBER_neon 2
+#define KVCODEC_NUMBER_avx2 3
+#define KVCODEC_NUMBER_avx512 4
+
+#if defined(__AVX512F__) && !(defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512CD__))
+#error "kvcodec: AVX-512 needs F, CD, BW, DQ and VL together (-march=x86-64-v4); for a processor that lacks some, -mno-avx512f"
 #endif
+#if defined(__AVX2__) && !(defined(__FMA__) && defined(__F16C__))
+#error "kvcodec: AVX2 needs FMA and F16C beside it (-march=x86-64-v3, or -mavx2 -mfma -mf16c)"
+#endif
+
+#if defined(__CUDACC__)
+#define KVCODEC_ISA_CHOSEN scalar
+#elif defined(KVCODEC_ISA)
+#define KVCODEC_ISA_CHOSEN KVCODEC_ISA
+#elif defined(__AVX512F__)
+#define KVCODEC_ISA_CHOSEN avx512
+#elif defined(__AVX2__)
+#define KVCODEC_ISA_CHOSEN avx2
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+#define KVCODEC_ISA_CHOSEN neon
+#else
+#define KVCODEC_ISA_CHOSEN scalar
+#endif
+
+#define KVCODEC_ISA_NUMBER KVCODEC_JOIN(KVCODEC_NUMBER_, KVCODEC_ISA_CHOSEN)
+#if KVCODEC_ISA_NUMBER < 1
+#error "kvcodec: KVCODEC_ISA is scalar, neon, avx2 or avx512"
+#elif KVCODEC_ISA_NUMBER == 2 && !(defined(__aarch64__) && defined(__ARM_NEON))
+#error "kvcodec: KVCODEC_ISA=neon, but the compiler's flags give no AArch64 with NEON"
+#elif KVCODEC_ISA_NUMBER == 3 && !defined(__AVX2__)
+#error "kvcodec: KVCODEC_ISA=avx2, but the compiler's flags give no AVX2 (-march=x86-64-v3)"
+#elif KVCODEC_ISA_NUMBER == 4 && !defined(__AVX512F__)
+#error "kvcodec: KVCODEC_ISA=avx512, but the compiler's flags give no AVX-512 (-march=x86-64-v4)"
+#endif
+
+// What else the flags give a kernel, also a part of the namespace's name.
+#if defined(__AVX512VBMI__) && !defined(__CUDACC__)
+#define KVCODEC_TAG_VBMI _vbmi
+#else
+#define KVCODEC_TAG_VBMI
+#endif
+#if defined(__AVX512VNNI__) && !defined(__CUDACC__)
+#define KVCODEC_TAG_DOT _vnni
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define KVCODEC_TAG_DOT _dotprod
+#else
+#define KVCODEC_TAG_DOT
+#endif
+
+#if defined(__AVX512F__)
+#define KVCODEC_ISA_LEVEL _x86_64_v4
+#define KVCODEC_LEVEL_NAME "x86-64-v4 (AVX-512)"
+#elif defined(__AVX2__)
+#define KVCODEC_ISA_LEVEL _x86_64_v3
+#define KVCODEC_LEVEL_NAME "x86-64-v3 (AVX2, FMA)"
+#elif defined(__x86_64__) || defined(_M_X64)
+#define KVCODEC_ISA_LEVEL _x86_64
+#define KVCODEC_LEVEL_NAME "x86-64 (SSE2)"
+#elif defined(__aarch64__) || defined(_M_ARM64)
+#define KVCODEC_ISA_LEVEL _aarch64
+#define KVCODEC_LEVEL_NAME "AArch64"
+#else
+#define KVCODEC_ISA_LEVEL _generic
+#define KVCODEC_LEVEL_NAME "any processor"
+#endif
+
+#define KVCODEC_ISA_NAMESPACE \
+  KVCODEC_JOIN(KVCODEC_JOIN(KVCODEC_JOIN(KVCODEC_ISA_CHOSEN, KVCODEC_ISA_LEVEL), KVCODEC_TAG_VBMI), KVCODEC_TAG_DOT)
+#define KVCODEC_STRING(a) #a
+#define KVCODEC_QUOTED(a) KVCODEC_STRING(a)
+#define KVCODEC_ISA_NAME \
+  KVCODEC_QUOTED(KVCODEC_ISA_CHOSEN) KVCODEC_QUOTED(KVCODEC_TAG_VBMI) KVCODEC_QUOTED(KVCODEC_TAG_DOT) ", compiled for " KVCODEC_LEVEL_NAME
 
 // Whether fma() is one instruction here. Encoding spells fma() everywhere whatever this says, since the bytes depend on
 // it; scoring, whose bytes nobody stores, falls back to a multiply and an add.
@@ -58,7 +120,15 @@ namespace kvcodec {
 /// Major, minor, patch.
 inline constexpr int version[3] = {0, 1, 0};
 
+/// The instruction set that a codec's kernels are written for. native: this translation unit's.
+enum class Isa : unsigned char { native = 0, scalar = 1, neon = 2, avx2 = 3, avx512 = 4 };
+
 inline namespace KVCODEC_ISA_NAMESPACE {
+/// The translation unit's own.
+inline constexpr Isa native_isa = static_cast<Isa>(KVCODEC_ISA_NUMBER);
+
+constexpr Isa resolve(Isa isa) noexcept { return isa == Isa::native ? native_isa : isa; }
+
 /// Which code this translation unit runs, for people to read.
 inline constexpr std::string_view isa_name = KVCODEC_ISA_NAME;
 }  // namespace KVCODEC_ISA_NAMESPACE

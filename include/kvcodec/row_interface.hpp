@@ -27,7 +27,7 @@ namespace detail {
 
 /// Calls f with what stands for row i: its address, or those of its norm and its code.
 template <std::size_t NormBytes, class P, class F>
-KVCODEC_HD inline decltype(auto) with_row(const P& rows, std::size_t i, F f) noexcept {
+inline decltype(auto) with_row(const P& rows, std::size_t i, F f) noexcept {
   if constexpr (NormBytes == 0) return f(rows.code(i));
   else return f(rows.norm(i), rows.code(i));
 }

@@ -1,0 +1,40 @@
+// The one vocabulary that kernels are written in: Simd<Isa>, the same names in every file of this folder. scalar.hpp is its
+// specification, a loop a name; a test compares every other file with it, lane by lane.
+//
+// Sixteen lanes whatever the registers are: one of AVX-512, two of AVX2, four of NEON, an array.
+//   Floats   16 float       Ints   16 int32       Mask   16 truth values       Bytes   64 uint8
+//
+//   load, load_part(x, n), store, store_part       a part reads or writes n values only; lanes beyond are 0
+//   add subtract multiply divide root fma          IEEE; a multiply never fuses with what reads it
+//   multiply_add                                   fma, or a product and a sum where that is faster: for scores only
+//   negate(a, bits)                                lane l negated where bit l is set
+//   butterfly<S>(a)                                lanes l and l^S become their sum (where l has bit S clear) and difference
+//   sum(a)                                         by halves, 8-4-2-1
+//   lookup<N>(table, i)                            table[i[l]], i < N; N floats, or N bytes (16, 64, 128, 256 in registers)
+//   split_triplets, join_triplets                  48 values x y z x y z … to 16 of each, and back
+//   count(a, m)                                    a + 1 where m
+//   narrow(a, b, c, d), widen<Q>(bytes)            64 ints, each 0 to 255, to bytes; bytes 16Q to 16Q+15 to ints
+//   pack<W, N>, unpack<W, N, Readable>             N <= 64 fields of W bits as bits.hpp lays them, LSB first. unpack reads
+//                                                  no byte beyond `Readable`; fields beyond N are anything below 2^W
+//   dot4(sum, a, b)                                sum[l] + a[4l] b[4l] + … + a[4l+3] b[4l+3]: b signed in [-127, 127], a a
+//                                                  value in [-127, 127] plus `bias`, which suits the instruction
+//   sum_rows(a[16])                                lane r: the sum of all lanes of a[r]
+//   transpose4(rows, out), untranspose             dword 4i+j of out[k] holds byte 16i+4k+j of each of four rows;
+//                                                  untranspose gives results of dot4 on these their natural order back
+//
+// Integers are exact, so what is computed from the same integers is the same everywhere.
+#pragma once
+
+#include "scalar.hpp"
+
+#if !defined(__CUDACC__)
+#if defined(__AVX2__)
+#include "avx2.hpp"
+#endif
+#if defined(__AVX512F__)
+#include "avx512.hpp"
+#endif
+#if defined(__aarch64__) && defined(__ARM_NEON)
+#include "neon.hpp"
+#endif
+#endif

@@ -1,0 +1,322 @@
+// Every instruction set that this build has, against the scalar specification, lane by lane.
+#include <kvcodec/simd/simd.hpp>
+#include <kvcodec/random.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+namespace {
+
+using namespace kvcodec;
+using Spec = Simd<Isa::scalar>;
+
+template <Isa I>
+struct Tag {
+  static constexpr Isa isa = I;
+};
+
+template <class T>
+class SimdTest : public ::testing::Test {};
+using Isas = ::testing::Types<Tag<Isa::scalar>
+#if defined(__AVX2__)
+                              ,
+                              Tag<Isa::avx2>
+#endif
+#if defined(__AVX512F__)
+                              ,
+                              Tag<Isa::avx512>
+#endif
+#if defined(__aarch64__)
+                              ,
+                              Tag<Isa::neon>
+#endif
+                              >;
+TYPED_TEST_SUITE(SimdTest, Isas);
+
+using F16 = std::array<float, 16>;
+using I16 = std::array<std::int32_t, 16>;
+using B64 = std::array<std::uint8_t, 64>;
+
+template <class S>
+F16 out(typename S::Floats a) {
+  F16 r;
+  S::store(a, r.data());
+  return r;
+}
+template <class S>
+I16 out(typename S::Ints a) {
+  I16 r;
+  S::store(a, r.data());
+  return r;
+}
+template <class S>
+B64 out(typename S::Bytes a) {
+  B64 r;
+  S::store_bytes(a, r.data());
+  return r;
+}
+template <class S>
+typename S::Ints ints(const B64& b) {
+  return S::template widen<0>(S::load_bytes(b.data()));
+}
+
+/// The same bits, where a NaN is any NaN.
+void expect_same(const F16& a, const F16& b, const char* what) {
+  for (std::size_t l = 0; l < 16; ++l) {
+    if (a[l] != a[l] && b[l] != b[l]) continue;
+    ASSERT_EQ(float_bits(a[l]), float_bits(b[l])) << what << " lane " << l << ": " << a[l] << " " << b[l];
+  }
+}
+
+struct Source {
+  SplitMix64 random{7};
+  float value(int kind) {
+    const float g = static_cast<float>(random.gaussian());
+    switch (kind % 5) {
+      case 0: return g;
+      case 1: return g * 0x1p-130f;  // subnormal
+      case 2: return static_cast<float>(static_cast<int>(g * 4));
+      case 3: return float_from_bits(static_cast<std::uint32_t>(random() & 0xffffffffu));  // anything
+      default: return g < 0 ? -0.0f : 0.0f;
+    }
+  }
+  F16 floats(int kind) {
+    F16 r;
+    for (float& v : r) v = value(kind);
+    return r;
+  }
+  B64 bytes(unsigned below = 256) {
+    B64 r;
+    for (auto& v : r) v = static_cast<std::uint8_t>(random() % below);
+    return r;
+  }
+};
+
+TYPED_TEST(SimdTest, Floats) {
+  using S = Simd<TypeParam::isa>;
+  Source source;
+  for (int kind = 0; kind < 2000; ++kind) {
+    const F16 x = source.floats(kind), y = source.floats(kind / 5), z = source.floats(kind / 25);
+    const auto a = S::load(x.data()), b = S::load(y.data()), c = S::load(z.data());
+    const auto p = Spec::load(x.data()), q = Spec::load(y.data()), r = Spec::load(z.data());
+#define KVCODEC_SAME(mine, spec) expect_same(out<S>(S::mine), out<Spec>(Spec::spec), #mine)
+    KVCODEC_SAME(add(a, b), add(p, q));
+    KVCODEC_SAME(subtract(a, b), subtract(p, q));
+    KVCODEC_SAME(multiply(a, b), multiply(p, q));
+    KVCODEC_SAME(divide(a, b), divide(p, q));
+    KVCODEC_SAME(fma(a, b, c), fma(p, q, r));
+    KVCODEC_SAME(root(a), root(p));
+    KVCODEC_SAME(magnitude(a), magnitude(p));
+    KVCODEC_SAME(maximum(a, b), maximum(p, q));
+    // A product does not fuse with what reads it.
+    KVCODEC_SAME(add(S::multiply(a, b), c), add(Spec::multiply(p, q), r));
+    KVCODEC_SAME(subtract(c, S::multiply(a, b)), subtract(r, Spec::multiply(p, q)));
+    const auto word = static_cast<std::uint32_t>(source.random() & 0xffffu);
+    KVCODEC_SAME(negate(a, word), negate(p, word));
+    KVCODEC_SAME(template butterfly<8>(a), template butterfly<8>(p));
+    KVCODEC_SAME(template butterfly<4>(a), template butterfly<4>(p));
+    KVCODEC_SAME(template butterfly<2>(a), template butterfly<2>(p));
+    KVCODEC_SAME(template butterfly<1>(a), template butterfly<1>(p));
+    const float mine = S::sum(a), spec = Spec::sum(p);
+    if (spec == spec) {
+      ASSERT_EQ(float_bits(mine), float_bits(spec));
+    }
+    ASSERT_EQ(S::bits(S::greater(a, b)), Spec::bits(Spec::greater(p, q)));
+    ASSERT_EQ(S::bits(S::differ(S::greater(a, b), S::greater(b, c))), Spec::bits(Spec::differ(Spec::greater(p, q), Spec::greater(q, r))));
+    KVCODEC_SAME(select(S::greater(a, b), a, c), select(Spec::greater(p, q), p, r));
+    typename S::Floats t0, t1, t2;
+    Spec::Floats s0, s1, s2;
+    S::split_triplets(a, b, c, t0, t1, t2);
+    Spec::split_triplets(p, q, r, s0, s1, s2);
+    expect_same(out<S>(t0), out<Spec>(s0), "split x");
+    expect_same(out<S>(t1), out<Spec>(s1), "split y");
+    expect_same(out<S>(t2), out<Spec>(s2), "split z");
+    S::join_triplets(a, b, c, t0, t1, t2);
+    Spec::join_triplets(p, q, r, s0, s1, s2);
+    expect_same(out<S>(t0), out<Spec>(s0), "join 0");
+    expect_same(out<S>(t1), out<Spec>(s1), "join 1");
+    expect_same(out<S>(t2), out<Spec>(s2), "join 2");
+    for (std::size_t n = 0; n <= 16; ++n) {
+      expect_same(out<S>(S::load_part(x.data(), n)), out<Spec>(Spec::load_part(x.data(), n)), "load_part");
+      F16 u = y, v = y;
+      S::store_part(a, u.data(), n);
+      Spec::store_part(p, v.data(), n);
+      expect_same(u, v, "store_part");
+    }
+    if (kind % 5 == 0) {
+      const auto big = S::multiply(a, S::broadcast(1000.0f));
+      ASSERT_EQ(out<S>(S::round_to_ints(big)), out<Spec>(Spec::round_to_ints(Spec::multiply(p, Spec::broadcast(1000.0f)))));
+    }
+  }
+}
+
+template <class S, std::size_t N>
+void check_lookup(Source& source) {
+  std::array<float, N> floats;
+  alignas(64) std::array<std::uint8_t, (N < 64 ? 64 : N)> bytes;
+  for (float& v : floats) v = source.value(0);
+  for (auto& v : bytes) v = static_cast<std::uint8_t>(source.random() & 0xffu);
+  const B64 index = source.bytes(N);
+  const auto mine = S::template lookup<N>(floats.data(), ints<S>(index));
+  const auto spec = Spec::lookup<N>(floats.data(), ints<Spec>(index));
+  expect_same(out<S>(mine), out<Spec>(spec), "lookup");
+  if constexpr (N <= 256) {
+    ASSERT_EQ(out<S>(S::template lookup<N>(bytes.data(), S::load_bytes(index.data()))),
+              out<Spec>(Spec::lookup<N>(bytes.data(), Spec::load_bytes(index.data()))))
+        << N;
+  }
+}
+
+TYPED_TEST(SimdTest, Lookups) {
+  using S = Simd<TypeParam::isa>;
+  Source source;
+  for (int i = 0; i < 50; ++i) {
+    check_lookup<S, 1>(source);
+    check_lookup<S, 2>(source);
+    check_lookup<S, 4>(source);
+    check_lookup<S, 8>(source);
+    check_lookup<S, 16>(source);
+    check_lookup<S, 32>(source);
+    check_lookup<S, 64>(source);
+    check_lookup<S, 128>(source);
+    check_lookup<S, 256>(source);
+  }
+}
+
+TYPED_TEST(SimdTest, Ints) {
+  using S = Simd<TypeParam::isa>;
+  Source source;
+  for (int i = 0; i < 500; ++i) {
+    const B64 x = source.bytes(), y = source.bytes();
+    const F16 f = source.floats(i), g = source.floats(i / 2);
+    const auto a = ints<S>(x), b = ints<S>(y);
+    const auto p = ints<Spec>(x), q = ints<Spec>(y);
+    ASSERT_EQ(out<S>(S::add(a, b)), out<Spec>(Spec::add(p, q)));
+    ASSERT_EQ(out<S>(S::bit_or(a, b)), out<Spec>(Spec::bit_or(p, q)));
+    ASSERT_EQ(out<S>(S::bit_and(a, b)), out<Spec>(Spec::bit_and(p, q)));
+    ASSERT_EQ(out<S>(S::template shift_left<5>(a)), out<Spec>(Spec::shift_left<5>(p)));
+    ASSERT_EQ(out<S>(S::template shift_right<3>(a)), out<Spec>(Spec::shift_right<3>(p)));
+    ASSERT_EQ(out<S>(S::clip(a, 17, 180)), out<Spec>(Spec::clip(p, 17, 180)));
+    const auto m = S::greater(S::load(f.data()), S::load(g.data()));
+    const auto n = Spec::greater(Spec::load(f.data()), Spec::load(g.data()));
+    ASSERT_EQ(out<S>(S::count(a, m)), out<Spec>(Spec::count(p, n)));
+    ASSERT_EQ(out<S>(S::select(m, a, b)), out<Spec>(Spec::select(n, p, q)));
+    expect_same(out<S>(S::to_floats(a)), out<Spec>(Spec::to_floats(p)), "to_floats");
+    ASSERT_EQ(out<S>(S::template widen<3>(S::load_bytes(x.data()))), out<Spec>(Spec::widen<3>(Spec::load_bytes(x.data()))));
+    ASSERT_EQ(out<S>(S::template widen<1>(S::load_bytes(x.data()))), out<Spec>(Spec::widen<1>(Spec::load_bytes(x.data()))));
+    ASSERT_EQ(out<S>(S::template widen<2>(S::load_bytes(x.data()))), out<Spec>(Spec::widen<2>(Spec::load_bytes(x.data()))));
+  }
+}
+
+template <class S, unsigned Width, std::size_t Fields>
+void check_packing(Source& source) {
+  const B64 fields = source.bytes(1u << Width);
+  constexpr std::size_t bytes = bytes_for_bits(Width * Fields);
+  std::array<std::byte, 80> mine, spec;
+  mine.fill(std::byte{0xee});
+  spec.fill(std::byte{0xee});
+  S::template pack<Width, Fields>(S::load_bytes(fields.data()), mine.data());
+  Spec::pack<Width, Fields>(Spec::load_bytes(fields.data()), spec.data());
+  ASSERT_EQ(mine, spec) << Width << " bits, " << Fields;
+  const auto same = [&](const B64& a) {
+    for (std::size_t i = 0; i < Fields; ++i) ASSERT_EQ(a[i], fields[i]) << Width << " bits, " << Fields << " field " << i;
+    for (std::size_t i = Fields; i < 64; ++i) ASSERT_LT(a[i], 1u << Width);
+  };
+  same(out<S>(S::template unpack<Width, Fields>(mine.data())));
+  same(out<S>(S::template unpack<Width, Fields, bytes + 3>(mine.data())));
+  same(out<S>(S::template unpack<Width, Fields, 80>(mine.data())));
+}
+
+template <class S, unsigned Width>
+void check_widths(Source& source) {
+  check_packing<S, Width, 64>(source);
+  check_packing<S, Width, 43>(source);
+  check_packing<S, Width, 16>(source);
+  check_packing<S, Width, 4>(source);
+  check_packing<S, Width, 27>(source);
+  check_packing<S, Width, 33>(source);
+}
+
+TYPED_TEST(SimdTest, Packing) {
+  using S = Simd<TypeParam::isa>;
+  Source source;
+  for (int i = 0; i < 20; ++i) {
+    check_widths<S, 1>(source);
+    check_widths<S, 2>(source);
+    check_widths<S, 3>(source);
+    check_widths<S, 4>(source);
+    check_widths<S, 5>(source);
+    check_widths<S, 6>(source);
+    check_widths<S, 7>(source);
+    check_widths<S, 8>(source);
+  }
+}
+
+TYPED_TEST(SimdTest, Bytes) {
+  using S = Simd<TypeParam::isa>;
+  Source source;
+  for (int i = 0; i < 500; ++i) {
+    B64 x = source.bytes(255), y = source.bytes(255);  // -127 .. 127 after taking 127 off
+    if (i == 0) x.fill(0), y.fill(254);
+    if (i == 1) x.fill(254), y.fill(254);
+    B64 mine, spec, weights;
+    for (std::size_t l = 0; l < 64; ++l) {
+      const int value = x[l] - 127, weight = y[l] - 127;
+      mine[l] = static_cast<std::uint8_t>(value + S::bias);
+      spec[l] = static_cast<std::uint8_t>(value + Spec::bias);
+      weights[l] = static_cast<std::uint8_t>(weight);
+    }
+    I16 a = out<S>(S::dot4(S::broadcast_int(1000), S::load_bytes(mine.data()), S::load_bytes(weights.data())));
+    const I16 b = out<Spec>(Spec::dot4(Spec::broadcast_int(1000), Spec::load_bytes(spec.data()), Spec::load_bytes(weights.data())));
+    for (std::size_t l = 0; l < 16; ++l)
+      for (std::size_t k = 0; k < 4; ++k) a[l] -= S::bias * (y[4 * l + k] - 127);
+    ASSERT_EQ(a, b);
+    ASSERT_EQ(out<S>(S::broadcast4(0x01c28344u)), out<Spec>(Spec::broadcast4(0x01c28344u)));
+
+    const B64 rows[4] = {source.bytes(), source.bytes(), source.bytes(), source.bytes()};
+    typename S::Bytes r[4], t[4];
+    Spec::Bytes p[4], q[4];
+    for (std::size_t k = 0; k < 4; ++k) {
+      r[k] = S::load_bytes(rows[k].data());
+      p[k] = Spec::load_bytes(rows[k].data());
+    }
+    S::transpose4(r, t);
+    Spec::transpose4(p, q);
+    typename S::Ints u[4];
+    for (std::size_t k = 0; k < 4; ++k) {
+      ASSERT_EQ(out<S>(t[k]), out<Spec>(q[k])) << k;
+      u[k] = ints<S>(rows[k]);
+    }
+    Spec::Ints v[4];
+    for (std::size_t k = 0; k < 4; ++k) v[k] = ints<Spec>(rows[k]);
+    S::untranspose(u);
+    Spec::untranspose(v);
+    for (std::size_t k = 0; k < 4; ++k) ASSERT_EQ(out<S>(u[k]), out<Spec>(v[k])) << k;
+
+    typename S::Ints many[16];
+    Spec::Ints spec_many[16];
+    for (std::size_t k = 0; k < 16; ++k) {
+      const B64 z = source.bytes();
+      many[k] = ints<S>(z);
+      spec_many[k] = ints<Spec>(z);
+    }
+    ASSERT_EQ(out<S>(S::sum_rows(many)), out<Spec>(Spec::sum_rows(spec_many)));
+    ASSERT_EQ(out<S>(S::narrow(many[0], many[1], many[2], many[3])),
+              out<Spec>(Spec::narrow(spec_many[0], spec_many[1], spec_many[2], spec_many[3])));
+    for (std::size_t n = 0; n <= 64; ++n)
+      ASSERT_EQ(out<S>(S::load_bytes(x.data(), n)), out<Spec>(Spec::load_bytes(x.data(), n)));
+  }
+}
+
+TEST(Isa, TheBuildSaysWhichItRuns) {
+  // The name begins with the instruction set that codecs get unless they ask for another.
+  const std::string_view expected = native_isa == Isa::avx512 ? "avx512" : native_isa == Isa::avx2 ? "avx2" : native_isa == Isa::neon ? "neon" : "scalar";
+  EXPECT_EQ(isa_name.substr(0, expected.size()), expected);
+  EXPECT_EQ(resolve(Isa::native), native_isa);
+  EXPECT_EQ(resolve(Isa::scalar), Isa::scalar);
+}
+
+}  // namespace
