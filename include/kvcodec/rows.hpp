@@ -11,6 +11,9 @@ enum class Status : unsigned char {
   ok,
   non_finite,     ///< the input holds a NaN or an infinity: that row keeps the bytes it had
   size_mismatch,  ///< buffers do not fit each other or the row size: nothing was written
+  out_of_range,   ///< no such sequence, position or page, or a sequence at its longest: nothing was changed
+  out_of_pages,   ///< no free page is left to write to: nothing was changed
+  not_resident,   ///< the token's page was evicted: nothing was changed
 };
 
 constexpr std::string_view to_string(Status status) noexcept {
@@ -18,6 +21,9 @@ constexpr std::string_view to_string(Status status) noexcept {
     case Status::ok: return "ok";
     case Status::non_finite: return "non-finite input";
     case Status::size_mismatch: return "size mismatch";
+    case Status::out_of_range: return "out of range";
+    case Status::out_of_pages: return "out of pages";
+    case Status::not_resident: return "not resident";
   }
   return "unknown status";
 }
