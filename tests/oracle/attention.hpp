@@ -1,5 +1,6 @@
-// Softmax attention of one query, and how far an approximate one is from it. Sources: Vaswani et al., arXiv 1706.03762,
-// eq. 1; KL(p_ref || p_quant) and top-k routing recall as in the key/value study, arXiv 2605.08114.
+// Softmax attention of one query, steps of decode attention, and how far an approximate one is from it. Sources: Vaswani et
+// al., arXiv 1706.03762, eq. 1; the window of Mistral 7B, arXiv 2310.06825, section 2; the soft cap of Gemma 2, arXiv
+// 2408.00118, section 2; KL(p_ref || p_quant) and top-k routing recall as in the key/value study, arXiv 2605.08114.
 #pragma once
 
 #include <algorithm>
@@ -45,6 +46,49 @@ inline Attention softmax_attention(std::span<const double> keys, std::span<const
     for (std::size_t t = 0; t < scores.size(); ++t)
         for (std::size_t j = 0; j < d; ++j) scores[t] += keys[t * d + j] * query[j];
     return attend(scores, values, d, scale);
+}
+
+struct DecodeOptions {
+    double scale = 1;
+    double soft_cap = 0;     // 0: none
+    std::size_t window = 0;  // how many tokens up to the query's own are seen, 0: all
+    std::size_t length = 0;  // the query's position plus one; later tokens are not seen
+};
+
+struct Decoded {
+    std::vector<double> output;  // zeros where nothing is seen
+    double log_sum_exp = -HUGE_VAL;
+};
+
+// A step for one query: keys of shape [n, query.size()], values of shape [n, d], row-major, `present` of n.
+inline Decoded decode_attention(std::span<const double> keys, std::span<const double> values, std::size_t d,
+                                const std::vector<bool>& present, std::span<const double> query,
+                                const DecodeOptions& options) {
+    std::vector<double> scores, seen_values;
+    for (std::size_t t = 0; t < present.size(); ++t) {
+        const bool past = t < options.length;
+        const bool near = options.window == 0 || t + options.window >= options.length;
+        if (!present[t] || !past || !near) continue;
+        double score = 0;
+        for (std::size_t j = 0; j < query.size(); ++j) score += keys[t * query.size() + j] * query[j];
+        score *= options.scale;
+        scores.push_back(options.soft_cap == 0 ? score : options.soft_cap * std::tanh(score / options.soft_cap));
+        for (std::size_t j = 0; j < d; ++j) seen_values.push_back(values[t * d + j]);
+    }
+    if (scores.empty()) return {std::vector<double>(d, 0.0), -HUGE_VAL};
+    const Attention attention = attend(scores, seen_values, d, 1);
+    return {attention.output, scores[0] - attention.log_weights[0]};
+}
+
+// The same for a group of queries that share keys and values; queries of shape [n, dim], row-major.
+inline std::vector<Decoded> decode_attention_of_group(std::span<const double> keys, std::span<const double> values,
+                                                      std::size_t d, const std::vector<bool>& present,
+                                                      std::span<const double> queries, std::size_t dim,
+                                                      const DecodeOptions& options) {
+    std::vector<Decoded> group;
+    for (std::size_t k = 0; k < queries.size() / dim; ++k)
+        group.push_back(decode_attention(keys, values, d, present, queries.subspan(k * dim, dim), options));
+    return group;
 }
 
 // KL(p || q) in nats, from the logarithms of the weights.
