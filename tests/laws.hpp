@@ -102,9 +102,10 @@ TYPED_TEST_P(CodecLaws, ManyRowsAreOneByOne) {
       std::vector<float> decoded(n * Laws::dim), scores(n);
       ASSERT_EQ(codec.decode_rows(rows, std::span<float>(decoded)), kvcodec::Status::ok);
       const auto query = codec.prepare(Laws::vector(x, n - 1));
-      ASSERT_EQ(codec.score_rows(query, rows, scores), kvcodec::Status::ok);
+      constexpr auto exact = kvcodec::Arithmetic::exact;
+      ASSERT_EQ(codec.score_rows(query, rows, scores, exact), kvcodec::Status::ok);
       typename TypeParam::Accumulator sum, one_by_one;
-      ASSERT_EQ(codec.accumulate_rows(std::span<const float>(x).first(n), rows, sum), kvcodec::Status::ok);
+      ASSERT_EQ(codec.accumulate_rows(std::span<const float>(x).first(n), rows, sum, exact), kvcodec::Status::ok);
       for (std::size_t i = 0; i < n; ++i) {
         typename Laws::Row row;
         std::memcpy(row.data(), base + i * stride, row.size());
@@ -117,6 +118,35 @@ TYPED_TEST_P(CodecLaws, ManyRowsAreOneByOne) {
       codec.finish(sum, a);
       codec.finish(one_by_one, b);
       ASSERT_EQ(a, b);
+    }
+  }
+}
+
+TYPED_TEST_P(CodecLaws, AGroupOfQueriesIsEachAlone) {
+  using Laws = CodecLaws<TypeParam>;
+  const TypeParam codec(14);
+  constexpr std::size_t n = 70, group = 7;  // more than a block, and a last one that is not whole
+  const auto x = kvcodec_test::gaussian_rows(n, Laws::dim, 16);
+  std::vector<std::byte> codes(n * TypeParam::code_bytes), norms(n * TypeParam::norm_bytes + 1);
+  const kvcodec::Planes rows{codes.data(), TypeParam::code_bytes, norms.data(), TypeParam::norm_bytes, n};
+  ASSERT_EQ(codec.encode_rows(std::span<const float>(x), rows).status, kvcodec::Status::ok);
+  std::vector<typename TypeParam::Query> queries;
+  for (std::size_t k = 0; k < group; ++k) queries.push_back(codec.prepare(Laws::vector(x, k)));
+  for (const auto arithmetic : {kvcodec::Arithmetic::fastest, kvcodec::Arithmetic::exact}) {
+    std::vector<float> together(group * n), alone(n);
+    ASSERT_EQ(codec.score_rows(std::span<const typename TypeParam::Query>(queries), rows, std::span<float>(together), arithmetic), kvcodec::Status::ok);
+    std::vector<typename TypeParam::Accumulator> sums(group);
+    ASSERT_EQ(codec.accumulate_rows(std::span<const float>(together), rows, std::span<typename TypeParam::Accumulator>(sums), arithmetic), kvcodec::Status::ok);
+    for (std::size_t k = 0; k < group; ++k) {
+      const std::span<const typename TypeParam::Query> query(&queries[k], 1);
+      ASSERT_EQ(codec.score_rows(query, rows, std::span<float>(alone), arithmetic), kvcodec::Status::ok);
+      ASSERT_EQ(std::memcmp(alone.data(), together.data() + k * n, n * sizeof(float)), 0) << "query " << k;
+      typename TypeParam::Accumulator sum;
+      ASSERT_EQ(codec.accumulate_rows(std::span<const float>(alone), rows, std::span<typename TypeParam::Accumulator>(&sum, 1), arithmetic), kvcodec::Status::ok);
+      typename Laws::Vector a, b;
+      codec.finish(sum, a);
+      codec.finish(sums[k], b);
+      ASSERT_EQ(a, b) << "query " << k;
     }
   }
 }
@@ -354,7 +384,7 @@ TYPED_TEST_P(CodecLaws, TheDescriptorTellsRowsApart) {
   EXPECT_EQ(read->row_bytes, TypeParam::row_bytes);
 }
 
-REGISTER_TYPED_TEST_SUITE_P(CodecLaws, MeetsTheConcepts, ManyRowsAreOneByOne, EncodingIsPure,
+REGISTER_TYPED_TEST_SUITE_P(CodecLaws, MeetsTheConcepts, ManyRowsAreOneByOne, AGroupOfQueriesIsEachAlone, EncodingIsPure,
                             ScoreIsTheInnerProductWithTheDecodedRow, FinishIsTheWeightedSumOfDecodedRows,
                             ZerosOfEitherSignDecodeToPositiveZero, FiniteInputGivesFiniteOutput,
                             ANonFiniteRowIsReportedAndKeepsItsBytes, AnyBytesDecodeWithoutUndefinedBehaviour,

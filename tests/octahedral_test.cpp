@@ -22,15 +22,21 @@ template <class Q>
 std::vector<Code> encode_all(const std::vector<kvcodec_oracle::Triplet>& triplets) {
   std::vector<Code> codes;
   for (std::size_t first = 0; first < triplets.size(); first += lanes) {
-    TripletBlock block = {};
+    float x[lanes] = {}, y[lanes] = {}, z[lanes] = {};
     const std::size_t n = std::min(lanes, triplets.size() - first);
     for (std::size_t l = 0; l < n; ++l) {
-      block.x[l] = static_cast<float>(triplets[first + l][0]);
-      block.y[l] = static_cast<float>(triplets[first + l][1]);
-      block.z[l] = static_cast<float>(triplets[first + l][2]);
+      x[l] = static_cast<float>(triplets[first + l][0]);
+      y[l] = static_cast<float>(triplets[first + l][1]);
+      z[l] = static_cast<float>(triplets[first + l][2]);
     }
-    const TripletCodes c = Q::encode_block(block);
-    for (std::size_t l = 0; l < n; ++l) codes.push_back({c.xi[l], c.eta[l], c.signs[l], c.length[l]});
+    using S = Simd<Q::isa>;
+    const auto c = Q::encode_block({S::load(x), S::load(y), S::load(z)});
+    std::int32_t xi[lanes], eta[lanes], signs[lanes], length[lanes];
+    S::store(c.xi, xi);
+    S::store(c.eta, eta);
+    S::store(c.signs, signs);
+    S::store(c.length, length);
+    for (std::size_t l = 0; l < n; ++l) codes.push_back({xi[l], eta[l], signs[l], length[l]});
   }
   return codes;
 }
@@ -157,10 +163,10 @@ TEST(Octahedral, AxesDiagonalsAndSignedZerosAreExactToOneCell) {
   const auto codes = encode_all<Q>(triplets);
   for (std::size_t n = 0; n < triplets.size(); ++n) {
     const auto& t = triplets[n];
-    const float* direction = directions + 4 * (codes[n].xi + 16 * codes[n].eta);
+    const float* direction = directions + (codes[n].xi + 16 * codes[n].eta);  // all x, all y, all z
     const double x = (codes[n].signs & 1) != 0 ? -direction[0] : direction[0];
-    const double y = (codes[n].signs & 2) != 0 ? -direction[1] : direction[1];
-    const double z = static_cast<double>(direction[2]);
+    const double y = (codes[n].signs & 2) != 0 ? -direction[256] : direction[256];
+    const double z = static_cast<double>(direction[512]);
     EXPECT_NEAR(x * x + y * y + z * z, 1.0, 1e-6);
     const double cosine = (t[0] * x + t[1] * y + t[2] * z) / std::sqrt(kvcodec_oracle::dot(t, t));
     EXPECT_GT(cosine, std::cos(0.13)) << t[0] << " " << t[1] << " " << t[2];  // 2/32 of the square's side is about 0.13 rad

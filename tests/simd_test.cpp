@@ -111,6 +111,11 @@ TYPED_TEST(SimdTest, Floats) {
     KVCODEC_SAME(root(a), root(p));
     KVCODEC_SAME(magnitude(a), magnitude(p));
     KVCODEC_SAME(maximum(a, b), maximum(p, q));
+    KVCODEC_SAME(minimum(a, b), minimum(p, q));
+    KVCODEC_SAME(template repeat<1>(x.data()), template repeat<1>(x.data()));
+    KVCODEC_SAME(template repeat<2>(x.data()), template repeat<2>(x.data()));
+    KVCODEC_SAME(template repeat<4>(x.data()), template repeat<4>(x.data()));
+    KVCODEC_SAME(template repeat<8>(x.data()), template repeat<8>(x.data()));
     // A product does not fuse with what reads it.
     KVCODEC_SAME(add(S::multiply(a, b), c), add(Spec::multiply(p, q), r));
     KVCODEC_SAME(subtract(c, S::multiply(a, b)), subtract(r, Spec::multiply(p, q)));
@@ -139,6 +144,17 @@ TYPED_TEST(SimdTest, Floats) {
     expect_same(out<S>(t0), out<Spec>(s0), "join 0");
     expect_same(out<S>(t1), out<Spec>(s1), "join 1");
     expect_same(out<S>(t2), out<Spec>(s2), "join 2");
+    S::interleave(a, b, t0, t1);
+    Spec::interleave(p, q, s0, s1);
+    expect_same(out<S>(t0), out<Spec>(s0), "interleave low");
+    expect_same(out<S>(t1), out<Spec>(s1), "interleave high");
+    S::deinterleave(t0, t1, t0, t1);
+    expect_same(out<S>(t0), x, "even of what was interleaved");
+    expect_same(out<S>(t1), y, "odd of what was interleaved");
+    S::deinterleave(a, b, t0, t1);
+    Spec::deinterleave(p, q, s0, s1);
+    expect_same(out<S>(t0), out<Spec>(s0), "even");
+    expect_same(out<S>(t1), out<Spec>(s1), "odd");
     for (std::size_t n = 0; n <= 16; ++n) {
       expect_same(out<S>(S::load_part(x.data(), n)), out<Spec>(Spec::load_part(x.data(), n)), "load_part");
       F16 u = y, v = y;
@@ -151,6 +167,58 @@ TYPED_TEST(SimdTest, Floats) {
       ASSERT_EQ(out<S>(S::round_to_ints(big)), out<Spec>(Spec::round_to_ints(Spec::multiply(p, Spec::broadcast(1000.0f)))));
     }
   }
+}
+
+TYPED_TEST(SimdTest, FirstLanes) {
+  using S = Simd<TypeParam::isa>;
+  unrolled<17>([](auto n) {
+    EXPECT_EQ(S::bits(S::template first_lanes<n>()), (1u << n) - 1);
+    const auto chosen = out<S>(S::select(S::template first_lanes<n>(), S::broadcast(1.0f), S::broadcast(2.0f)));
+    for (std::size_t l = 0; l < 16; ++l) EXPECT_EQ(chosen[l], l < n ? 1.0f : 2.0f) << n;
+  });
+}
+
+template <class S, class Half>
+void check_halves(Source& source) {
+  // Every half there is, sixteen at a time, and back.
+  for (unsigned first = 0; first < 0x10000; first += 16) {
+    std::array<std::byte, 32> halves, mine, spec;
+    for (unsigned l = 0; l < 16; ++l) store_half(Half{static_cast<std::uint16_t>(first + l)}, halves.data() + 2 * l);
+    const auto a = S::template load_halves<Half>(halves.data(), 16);
+    const auto p = Spec::load_halves<Half>(halves.data(), 16);
+    expect_same(out<S>(a), out<Spec>(p), "load_halves");
+    if ((first & 0x7fffu) >= (std::is_same_v<Half, float16> ? 0x7c10u : 0x7f90u)) continue;  // a NaN is not stored
+    if ((first & 0x7fffu) == (std::is_same_v<Half, float16> ? 0x7c00u : 0x7f80u)) continue;
+    S::template store_halves<Half>(a, mine.data(), 16);
+    ASSERT_EQ(mine, halves);
+    Spec::store_halves<Half>(p, spec.data(), 16);
+    ASSERT_EQ(mine, spec);
+  }
+  // Any float, between two halves, beyond their range and infinite; and of a part nothing else is written.
+  const float infinity = float_from_bits(0x7f800000u);
+  for (int kind = 0; kind < 2000; ++kind) {
+    F16 x = source.floats(kind);
+    for (float& v : x) v = v != v ? 1.0f : v;
+    if (kind % 7 == 0) x[3] = infinity, x[12] = -infinity, x[5] = 65520.0f, x[6] = 65519.0f, x[7] = -0x1.ffp127f;
+    if (kind % 3 == 0)
+      for (float& v : x) v *= 0x1p-16f;  // float16's subnormals
+    for (const std::size_t n : {std::size_t{16}, static_cast<std::size_t>(kind) % 17}) {
+      std::array<std::byte, 32> mine, spec;
+      mine.fill(std::byte{0xee});
+      spec.fill(std::byte{0xee});
+      S::template store_halves<Half>(S::load(x.data()), mine.data(), n);
+      Spec::store_halves<Half>(Spec::load(x.data()), spec.data(), n);
+      ASSERT_EQ(mine, spec) << n;
+      expect_same(out<S>(S::template load_halves<Half>(mine.data(), n)), out<Spec>(Spec::load_halves<Half>(spec.data(), n)), "a part");
+    }
+  }
+}
+
+TYPED_TEST(SimdTest, Halves) {
+  using S = Simd<TypeParam::isa>;
+  Source source;
+  check_halves<S, float16>(source);
+  check_halves<S, bfloat16>(source);
 }
 
 template <class S, std::size_t N>
@@ -205,6 +273,20 @@ TYPED_TEST(SimdTest, Ints) {
     ASSERT_EQ(out<S>(S::count(a, m)), out<Spec>(Spec::count(p, n)));
     ASSERT_EQ(out<S>(S::select(m, a, b)), out<Spec>(Spec::select(n, p, q)));
     expect_same(out<S>(S::to_floats(a)), out<Spec>(Spec::to_floats(p)), "to_floats");
+    const F16 negated = out<S>(S::template negate_if<0>(S::load(f.data()), a)), again = out<S>(S::template negate_if<7>(S::load(g.data()), b));
+    for (std::size_t l = 0; l < 16; ++l) {  // the bits, NaNs' too
+      ASSERT_EQ(float_bits(negated[l]), float_bits(f[l]) ^ (x[l] & 1u) << 31);
+      ASSERT_EQ(float_bits(again[l]), float_bits(g[l]) ^ (y[l] >> 7 & 1u) << 31);
+    }
+    const I16 numbers = out<S>(S::add(S::template shift_left<20>(a), b));
+    ASSERT_EQ(out<S>(S::load_ints(numbers.data())), numbers);
+    unrolled<16>([&](auto from) {
+      ASSERT_EQ(out<S>(S::template load_ints<from>(x.data())), out<Spec>(Spec::load_ints<from>(x.data()))) << from;
+    });
+    B64 narrow = y;
+    S::store(a, narrow.data());
+    for (std::size_t l = 0; l < 64; ++l) ASSERT_EQ(narrow[l], l < 16 ? x[l] : y[l]);
+    ASSERT_EQ(out<S>(S::template widen<0>(S::load_bytes(x.data()))), out<Spec>(Spec::widen<0>(Spec::load_bytes(x.data()))));
     ASSERT_EQ(out<S>(S::template widen<3>(S::load_bytes(x.data()))), out<Spec>(Spec::widen<3>(Spec::load_bytes(x.data()))));
     ASSERT_EQ(out<S>(S::template widen<1>(S::load_bytes(x.data()))), out<Spec>(Spec::widen<1>(Spec::load_bytes(x.data()))));
     ASSERT_EQ(out<S>(S::template widen<2>(S::load_bytes(x.data()))), out<Spec>(Spec::widen<2>(Spec::load_bytes(x.data()))));
@@ -275,6 +357,12 @@ TYPED_TEST(SimdTest, Bytes) {
       for (std::size_t k = 0; k < 4; ++k) a[l] -= S::bias * (y[4 * l + k] - 127);
     ASSERT_EQ(a, b);
     ASSERT_EQ(out<S>(S::broadcast4(0x01c28344u)), out<Spec>(Spec::broadcast4(0x01c28344u)));
+
+    const B64 flags = source.bytes();
+    ASSERT_EQ(out<S>(S::template negate_where<0>(S::load_bytes(x.data()), S::load_bytes(flags.data()))),
+              out<Spec>(Spec::negate_where<0>(Spec::load_bytes(x.data()), Spec::load_bytes(flags.data()))));
+    ASSERT_EQ(out<S>(S::template negate_where<7>(S::load_bytes(x.data()), S::load_bytes(flags.data()))),
+              out<Spec>(Spec::negate_where<7>(Spec::load_bytes(x.data()), Spec::load_bytes(flags.data()))));
 
     const B64 rows[4] = {source.bytes(), source.bytes(), source.bytes(), source.bytes()};
     typename S::Bytes r[4], t[4];

@@ -5,7 +5,7 @@
 //   - a multiply-add is spelled fma();
 //   - no other product reaches an addition, unless it is exact (a factor of +-1 or a power of two). Products go into
 //     comparisons, divisions and other products, where there is nothing to fuse;
-//   - a buffer of products that a quantiser will add up passes through round_products() first;
+//   - in the vocabulary (simd/) multiply() never fuses: use it, not the operator;
 //   - sums over coordinates are 16 partial sums (coordinate i in lane i mod 16), then halved 8-4-2-1: what one AVX-512,
 //     two AVX2 or four NEON registers do.
 #pragma once
@@ -57,90 +57,26 @@ KVCODEC_HD inline float square_root(float x) noexcept {
 #endif
 }
 
-/// What has been in memory has been rounded: keeps products that were stored to x from fusing into what reads them. A CUDA
-/// compiler does not see it; there the reader spells its operations (round_products, round_difference).
-KVCODEC_HD inline void rounded([[maybe_unused]] const float* x) noexcept {
-#if !defined(__CUDA_ARCH__) && defined(__GNUC__)
-  asm volatile("" : : "r"(x) : "memory");
-#endif
-}
-
-/// x[i] *= factor for n values, each product rounded and none fused into what reads it.
-KVCODEC_HD inline void round_products(float* x, std::size_t n, float factor) noexcept {
-#if defined(__CUDA_ARCH__)
-  for (std::size_t i = 0; i < n; ++i) x[i] = __fmul_rn(x[i], factor);
-#else
-  for (std::size_t i = 0; i < n; ++i) x[i] = x[i] * factor;
-  rounded(x);
-#endif
-}
-
-/// y[i] = x[i] - y[i] for n values, whatever made y.
-KVCODEC_HD inline void round_difference(const float* x, float* y, std::size_t n) noexcept {
-#if defined(__CUDA_ARCH__)
-  for (std::size_t i = 0; i < n; ++i) y[i] = __fsub_rn(x[i], y[i]);
-#else
-  rounded(y);
-  for (std::size_t i = 0; i < n; ++i) y[i] = x[i] - y[i];
-#endif
-}
-
 inline constexpr std::size_t lanes = 16;
 
-/// f(0), …, f(N-1), unrolled: a loop over steps round a loop over lanes keeps its lanes in registers only when it is gone.
+/// A number as a type: std::integral_constant, which device code cannot convert.
+template <std::size_t I>
+struct Constant {
+  KVCODEC_HD constexpr operator std::size_t() const noexcept { return I; }  // NOLINT: implicit
+};
+
+/// f(0), …, f(N-1), unrolled, of Constants: a loop over steps round a loop over lanes keeps its lanes in registers only when it is gone.
 template <std::size_t N, class F>
-KVCODEC_HD constexpr void unrolled(F f) noexcept {
-  [&]<std::size_t... I>(std::index_sequence<I...>) { (f(I), ...); }(std::make_index_sequence<N>{});
+KVCODEC_HD KVCODEC_INLINE constexpr void unrolled(F f) noexcept {
+  [&]<std::size_t... I>(std::index_sequence<I...>) KVCODEC_INLINE {
+    (f(Constant<I>()), ...);
+  }(std::make_index_sequence<N>{});
 }
 
 KVCODEC_HD inline float reduce(float (&lane)[lanes]) noexcept {
   for (std::size_t width = lanes / 2; width > 0; width /= 2)
     for (std::size_t l = 0; l < width; ++l) lane[l] += lane[l + width];
   return lane[0];
-}
-
-/// The largest |x[i]|; a NaN is not seen.
-template <std::size_t N>
-KVCODEC_HD inline float largest_magnitude(const float* x) noexcept {
-  float largest = 0.0f;
-  for (std::size_t i = 0; i < N; ++i) largest = absolute(x[i]) > largest ? absolute(x[i]) : largest;
-  return largest;
-}
-
-/// Sum of x[i]*y[i], the same bits everywhere.
-template <std::size_t N>
-KVCODEC_HD inline float sum_of_products(const float* x, const float* y) noexcept {
-  float lane[lanes] = {};
-  for (std::size_t i = 0; i < N / lanes * lanes; i += lanes)
-    for (std::size_t l = 0; l < lanes; ++l) lane[l] = fma(x[i + l], y[i + l], lane[l]);
-  if constexpr (N % lanes != 0) {
-    for (std::size_t l = 0; l < N % lanes; ++l) {
-      const std::size_t i = N / lanes * lanes + l;
-      lane[l] = fma(x[i], y[i], lane[l]);
-    }
-  }
-  return reduce(lane);
-}
-
-/// Sum of x[i]^2.
-template <std::size_t N>
-KVCODEC_HD inline float sum_of_squares(const float* x) noexcept {
-  return sum_of_products<N>(x, x);
-}
-
-/// Sum of x[i]*y[i], for scores.
-template <std::size_t N>
-KVCODEC_HD inline float dot_product(const float* x, const float* y) noexcept {
-  float lane[lanes] = {};
-  for (std::size_t i = 0; i < N / lanes * lanes; i += lanes)
-    for (std::size_t l = 0; l < lanes; ++l) lane[l] = multiply_add(x[i + l], y[i + l], lane[l]);
-  if constexpr (N % lanes != 0) {
-    for (std::size_t l = 0; l < N % lanes; ++l) {
-      const std::size_t i = N / lanes * lanes + l;
-      lane[l] = multiply_add(x[i], y[i], lane[l]);
-    }
-  }
-  return reduce(lane);
 }
 
 /// Square root of a compile-time constant: Newton's iteration in double, for scales and tables.

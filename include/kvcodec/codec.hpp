@@ -25,6 +25,7 @@ struct Options {
   unsigned rounds = 3;                    ///< of signs + Hadamard, 1 to 4; 0: no rotation, for engines that rotate already
   NormType norm = NormType::bfloat16;
   Correction correction = Correction::none;  ///< the encoder's choice of the stored length
+  Isa isa = Isa::native;                     ///< the instructions it runs on; rows and results are the same
 };
 
 /// The same for Octopus. direction_bits and length_bits are the split of a triplet's bits; 0: the paper's (b+1, b-1), and
@@ -36,6 +37,7 @@ struct OctopusOptions {
   unsigned direction_bits = 0;
   unsigned length_bits = 0;
   Correction correction = Correction::none;
+  Isa isa = Isa::native;
 };
 
 /// Of a QJL residual, as in TurboQuantProd<128, 4, Options{}, QjlOptions{.projection_rounds = 0}>.
@@ -56,6 +58,8 @@ class RotationCodec
   static constexpr std::size_t D = Quantizer::dim;
   static constexpr std::size_t lifted = lifted_dim_of<Quantizer>;
   static constexpr std::size_t code_at = kvcodec::norm_bytes(Norm);
+  static constexpr Isa isa = isa_of<Quantizer>;
+  using S = Simd<isa>;
   static_assert(Norm != NormType::none || C == Correction::none, "kvcodec: without a stored length there is none to correct");
 
  public:
@@ -67,7 +71,7 @@ class RotationCodec
   static_assert(name.size() <= std::tuple_size_v<decltype(Descriptor::name)>, "kvcodec: a codec's name has at most 32 characters");
 
   /// A query in the rotated basis, and in what other bases the quantiser needs.
-  struct Query {
+  struct Query : IntegerQuery<Quantizer> {
     float rotated[lifted];
   };
   /// A weighted sum of rows in the same bases. Starts at zero.
@@ -101,16 +105,16 @@ class RotationCodec
   template <Real T>
   KVCODEC_HD Status encode_row(const T* x, std::byte* norm, std::byte* code) const noexcept {
     alignas(64) float u[D];
-    for (std::size_t i = 0; i < D; ++i) u[i] = to_float(x[i]);
-    const Length<Stored> length = measure<D, Stored>(u);
+    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { store_floats<D, isa>(load_block<D, isa>(x, b), u, b); });
+    const Length<Stored> length = measure<D, Stored, isa>(u);
     if (!length.finite) return Status::non_finite;
     if (length.divisor == 0.0f) {
       if constexpr (code_at > 0) std::memset(norm, 0, code_at);
-      for (std::size_t i = 0; i < Quantizer::code_bytes; ++i) code[i] = std::byte{0};
+      std::memset(code, 0, Quantizer::code_bytes);
       return Status::ok;
     }
     rotation_.raw(u);
-    round_products(u, D, R::scale / length.divisor);
+    scale_by<D, isa>(u, R::scale / length.divisor);
     if constexpr (Norm == NormType::none) {
       quantizer_.encode(u, length.stored, code);
     } else {
@@ -120,7 +124,7 @@ class RotationCodec
       } else {
         float v[D];
         quantizer_.decode(code, v);
-        const Stored corrected = saturate_to<Stored>(to_float(length.stored) * correction_factor<C, D>(u, v));
+        const Stored corrected = saturate_to<Stored>(to_float(length.stored) * correction_factor<C, D, isa>(u, v));
         store(to_float(corrected) == 0.0f ? length.stored : corrected, norm);  // a length of zero is a row of zeros
       }
     }
@@ -142,21 +146,28 @@ class RotationCodec
     quantizer_.decode(code, u);
     if constexpr (Norm == NormType::none) {
       unrotate(u);
-      for (std::size_t i = 0; i < D; ++i) x[i] = saturate_to<T>(u[i] + 0.0f);  // no length says that a row is +0
+      const auto zero = S::broadcast(0.0f);  // no length says that a row is +0
+      each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE {
+        store_block<D, isa>(S::add(load_block<D, isa>(u, b), zero), x, b);
+      });
     } else {
       rotation_.raw_inverse(u);
       // Two products: scale * length alone may be subnormal.
-      for (std::size_t i = 0; i < D; ++i) x[i] = saturate_to<T>((u[i] * R::scale) * length);
+      const auto scale = S::broadcast(R::scale), norms = S::broadcast(length);
+      each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE {
+        store_block<D, isa>(S::multiply(S::multiply(load_block<D, isa>(u, b), scale), norms), x, b);
+      });
     }
   }
 
   template <Real T>
   KVCODEC_HD Query prepare_row(const T* q) const noexcept {
     Query query;
-    for (std::size_t i = 0; i < D; ++i) query.rotated[i] = to_float(q[i]);
+    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { store_floats<D, isa>(load_block<D, isa>(q, b), query.rotated, b); });
     rotation_.raw(query.rotated);
-    for (std::size_t i = 0; i < D; ++i) query.rotated[i] *= R::scale;
+    scale_by<D, isa>(query.rotated, R::scale);
     if constexpr (lifted > D) quantizer_.lift(query.rotated);
+    if constexpr (has_integer_rows<Quantizer>) Integers::prepare(query.rotated, query);
     return query;
   }
 
@@ -174,23 +185,73 @@ class RotationCodec
     direction_accumulate(quantizer_, weight * load(norm), code, sum.rotated);
   }
 
+  /// Blocks of rows for RowInterface: in integers where the quantiser can.
+  void score_block(const Query* queries, std::size_t n, ConstPlanes rows, float* scores, std::size_t stride,
+                   Arithmetic arithmetic) const noexcept {
+    if constexpr (has_integer_rows<Quantizer>)
+      if (arithmetic == Arithmetic::fastest) return Integers::score(queries, n, rows, scores, stride);
+    for (std::size_t i = 0; i < rows.count; ++i) {
+      const float norm = load(rows.norm(i));
+      for (std::size_t k = 0; k < n; ++k)
+        scores[k * stride + i] = norm * direction_dot(quantizer_, queries[k].rotated, rows.code(i));
+    }
+  }
+  void accumulate_block(const float* weights, std::size_t stride, std::size_t n, ConstPlanes rows, Accumulator* sums,
+                        Arithmetic arithmetic) const noexcept {
+    if constexpr (has_integer_rows<Quantizer>)
+      if (arithmetic == Arithmetic::fastest) return Integers::accumulate(weights, stride, n, rows, sums);
+    for (std::size_t i = 0; i < rows.count; ++i) {
+      const float norm = load(rows.norm(i));
+      for (std::size_t k = 0; k < n; ++k)
+        direction_accumulate(quantizer_, weights[k * stride + i] * norm, rows.code(i), sums[k].rotated);
+    }
+  }
+
+  /// Code bytes of a token that stand together in an interleaved page; 0: this codec has no kernels for those.
+  static constexpr std::size_t tile_bytes = [] {
+    if constexpr (detail::has_tile_kernels<Quantizer>) return Quantizer::tile_bytes;
+    else return std::size_t{0};
+  }();
+  /// A query as interleaved pages are scored with it.
+  using TileQuery = typename detail::TileOf<Quantizer>::type::Query;
+
+  void tabulate_row(const Query& query, TileQuery& tile) const noexcept requires(tile_bytes > 0) {
+    using Tile = typename detail::TileOf<Quantizer>::type;
+    if constexpr (tile_bytes == 1) Tile::tabulate(query.rotated, tile);
+    else Tile::tabulate(query, tile);
+  }
+  /// scores[k * stride + t] of n queries and the 64 tokens of an interleaved page, whose codes and norms these are. In
+  /// integers, as with Arithmetic::fastest.
+  void score_tile(const TileQuery* queries, std::size_t n, const std::byte* codes, const std::byte* norms, float* scores,
+                  std::size_t stride) const noexcept requires(tile_bytes > 0) {
+    detail::score_tile<typename detail::TileOf<Quantizer>::type>(queries, n, codes, scores, stride, [&](std::size_t q) KVCODEC_INLINE {
+      if constexpr (code_at == 2) {
+        return S::template load_halves<Stored>(norms + 32 * q, lanes);
+      } else {
+        float each[lanes];
+        for (std::size_t l = 0; l < lanes; ++l) each[l] = load(norms + code_at * (lanes * q + l));
+        return S::load(each);
+      }
+    });
+  }
+
   template <Real T>
   KVCODEC_HD void finish_row(const Accumulator& sum, T* out) const noexcept {
     alignas(64) float u[lifted];
     for (std::size_t i = 0; i < lifted; ++i) u[i] = sum.rotated[i];
     if constexpr (lifted > D) quantizer_.lower(u);
     unrotate(u);
-    for (std::size_t i = 0; i < D; ++i) out[i] = saturate_to<T>(u[i]);
+    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { store_block<D, isa>(load_block<D, isa>(u, b), out, b); });
   }
 
  private:
   /// u <- R^-1 u for u of any size: large ones are scaled before they are summed, which could overflow, small ones after,
   /// since the scaled might be subnormal.
   KVCODEC_HD void unrotate(float* u) const noexcept {
-    const bool large = largest_magnitude<D>(u) > 1.0f;
-    if (large) round_products(u, D, R::scale);
+    const bool large = largest_magnitude<D, isa>(u) > 1.0f;
+    if (large) scale_by<D, isa>(u, R::scale);
     rotation_.raw_inverse(u);
-    if (!large) round_products(u, D, R::scale);
+    if (!large) scale_by<D, isa>(u, R::scale);
   }
 
   KVCODEC_HD RotationCodec(std::uint64_t seed, SplitMix64 random) noexcept
@@ -203,6 +264,14 @@ class RotationCodec
       store_half(value, row);
     }
   }
+  /// How integer kernels read norms.
+  struct NormPlane {
+    using type = Stored;
+    static constexpr std::size_t bytes = code_at;
+    static float load(const std::byte* row) noexcept { return RotationCodec::load(row); }
+  };
+  using Integers = detail::IntegerKernels<Quantizer, NormPlane>;
+
   KVCODEC_HD static float load(const std::byte* row) noexcept {
     if constexpr (Norm == NormType::none) {
       return 1.0f;
@@ -223,12 +292,12 @@ class RotationCodec
 };
 
 namespace detail {
-template <std::size_t D, unsigned Rounds>
+template <std::size_t D, unsigned Rounds, Isa I>
 struct RotationOf {
-  using type = SignedHadamard<D, Rounds>;
+  using type = SignedHadamard<D, Rounds, I>;
 };
-template <std::size_t D>
-struct RotationOf<D, 0> {
+template <std::size_t D, Isa I>
+struct RotationOf<D, 0, I> {
   using type = NoRotation<D>;
 };
 
@@ -241,47 +310,47 @@ constexpr unsigned octopus_length_bits(unsigned b, OctopusOptions o) {
 }  // namespace detail
 
 namespace detail {
-template <std::size_t D, QjlOptions O>
+template <std::size_t D, QjlOptions O, Isa I>
 struct ProjectionOf {
-  using type = OrthogonalProjection<D, O.projection_rounds>;
+  using type = OrthogonalProjection<D, O.projection_rounds, I>;
 };
-template <std::size_t D, QjlOptions O>
+template <std::size_t D, QjlOptions O, Isa I>
   requires(O.projection_rounds == 0)
-struct ProjectionOf<D, O> {
-  using type = GaussianProjection<D>;
+struct ProjectionOf<D, O, I> {
+  using type = GaussianProjection<D, I>;
 };
 
 template <DirectionQuantizer Inner, QjlOptions O>
-using QjlOf = QjlQuantizer<Inner, typename ProjectionOf<Inner::dim, O>::type, O.residual_norm, O.scale>;
+using QjlOf = QjlQuantizer<Inner, typename ProjectionOf<Inner::dim, O, isa_of<Inner>>::type, O.residual_norm, O.scale>;
 
 template <std::size_t D, unsigned B, OctopusOptions O>
-using OctahedralOf = OctahedralQuantizer<D, octopus_direction_bits(B, O), octopus_length_bits(B, O), O.rounding>;
+using OctahedralOf = OctahedralQuantizer<D, octopus_direction_bits(B, O), octopus_length_bits(B, O), O.rounding, resolve(O.isa)>;
 }  // namespace detail
 
 /// OCTOPUS (arXiv 2605.21226) at B bits: triplets of 3B+1 bits (3 at B = 1). D=128: 40, 56, 72 bytes at B = 2, 3, 4.
 template <std::size_t D, unsigned B, OctopusOptions O = OctopusOptions{}>
   requires(B >= 1 && B <= 6)
 using Octopus =
-    RotationCodec<detail::OctahedralOf<D, B, O>, typename detail::RotationOf<D, O.rounds>::type, O.norm, O.correction>;
+    RotationCodec<detail::OctahedralOf<D, B, O>, typename detail::RotationOf<D, O.rounds, resolve(O.isa)>::type, O.norm, O.correction>;
 
 /// OCTOPUS-QJL: OCTOPUS at B bits and a QJL residual, one bit a coordinate more, as in its paper. Unbiased inner products.
 /// D=128: 58, 74, 90 bytes at B = 2, 3, 4.
 template <std::size_t D, unsigned B, OctopusOptions O = OctopusOptions{}, QjlOptions Q = QjlOptions{}>
   requires(B >= 1 && B <= 6)
 using OctopusQjl = RotationCodec<detail::QjlOf<detail::OctahedralOf<D, B, O>, Q>,
-                                 typename detail::RotationOf<D, O.rounds>::type, O.norm, O.correction>;
+                                 typename detail::RotationOf<D, O.rounds, resolve(O.isa)>::type, O.norm, O.correction>;
 
 /// TurboQuant (arXiv 2504.19874), MSE form, at B = 1 to 8 bits. D=128: 34, 50, 66 bytes at B = 2, 3, 4.
 template <std::size_t D, unsigned B, Options O = Options{}>
 using TurboQuantMse =
-    RotationCodec<LloydMaxQuantizer<D, B>, typename detail::RotationOf<D, O.rounds>::type, O.norm, O.correction>;
+    RotationCodec<LloydMaxQuantizer<D, B, resolve(O.isa)>, typename detail::RotationOf<D, O.rounds, resolve(O.isa)>::type, O.norm, O.correction>;
 
 /// TurboQuant's inner-product form: B-1 bits MSE and one of QJL, B = 2 to 8. Unbiased inner products. D=128: 36, 52, 68
 /// bytes at B = 2, 3, 4.
 template <std::size_t D, unsigned B, Options O = Options{}, QjlOptions Q = QjlOptions{}>
   requires(B >= 2 && B <= 8)
-using TurboQuantProd = RotationCodec<detail::QjlOf<LloydMaxQuantizer<D, B - 1>, Q>,
-                                     typename detail::RotationOf<D, O.rounds>::type, O.norm, O.correction>;
+using TurboQuantProd = RotationCodec<detail::QjlOf<LloydMaxQuantizer<D, B - 1, resolve(O.isa)>, Q>,
+                                     typename detail::RotationOf<D, O.rounds, resolve(O.isa)>::type, O.norm, O.correction>;
 
 /// The scalar baseline (the KV scheme of arXiv 2605.08114): the same books and bytes without a rotation, B = 1 to 8.
 template <std::size_t D, unsigned B, Options O = Options{.rounds = 0}>
@@ -291,7 +360,7 @@ using LloydMax = TurboQuantMse<D, B, O>;
 /// bytes at B = 2, 3, 4.
 template <std::size_t D, unsigned B, Options O = Options{}>
 using PolarQuant =
-    RotationCodec<PolarQuantizer<D, uniform_levels(polar_depth(D), B)>, typename detail::RotationOf<D, O.rounds>::type, O.norm,
+    RotationCodec<PolarQuantizer<D, uniform_levels(polar_depth(D), B), resolve(O.isa)>, typename detail::RotationOf<D, O.rounds, resolve(O.isa)>::type, O.norm,
                   O.correction>;
 
 /// PolarQuant as its paper has it: four levels of angles and a radius per 16 coordinates, no length of the row beside
@@ -300,8 +369,8 @@ using PolarQuant =
 template <std::size_t D, Options O = Options{.norm = NormType::none}, PolarLevels L = polar_levels(4, 2, 2, 2),
           NormType Radius = NormType::float16>
   requires(O.norm == NormType::none && O.correction == Correction::none)
-using PolarQuantBlock = RotationCodec<PolarBlockQuantizer<D, at_most(polar_depth(D), L), Radius>, typename detail::RotationOf<D, O.rounds>::type,
-                                      NormType::none>;
+using PolarQuantBlock = RotationCodec<PolarBlockQuantizer<D, at_most(polar_depth(D), L), Radius, resolve(O.isa)>,
+                                      typename detail::RotationOf<D, O.rounds, resolve(O.isa)>::type, NormType::none>;
 
 }  // namespace KVCODEC_ISA_NAMESPACE
 }  // namespace kvcodec

@@ -1,6 +1,7 @@
 // Compile-time configuration: the library's only macros.
 //
 // KVCODEC_HD             host and device: a primitive that CUDA kernels may call.
+// KVCODEC_INLINE         a piece of a kernel, always inlined.
 // KVCODEC_ISA_NAMESPACE  an inline namespace named after the instruction set of this translation unit. Everything that
 //                        is compiled into code lives in it, so that two translation units built with different -m flags
 //                        never share a symbol (the linker would keep one of them, and run AVX-512 on a machine without
@@ -26,6 +27,14 @@
 #define KVCODEC_HD __host__ __device__
 #else
 #define KVCODEC_HD
+#endif
+
+// Before a function's type or after a lambda's parameters: inlined whatever the compiler thinks of it. The loops that kernels
+// are made of keep their lanes in registers only then.
+#if defined(__GNUC__) && !defined(__CUDACC__) && defined(__OPTIMIZE__)
+#define KVCODEC_INLINE __attribute__((always_inline))
+#else
+#define KVCODEC_INLINE
 #endif
 
 // The instruction set: the best that the compiler's flags allow, or the one that -DKVCODEC_ISA=scalar, avx2, avx512 or neon

@@ -2,6 +2,8 @@
 // (quality/).
 #pragma once
 
+#include "cache/attention.hpp"
+#include "cache/kv_cache.hpp"
 #include "calibration.hpp"
 #include "codec.hpp"
 #include "concepts.hpp"

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "arithmetic.hpp"
+#include "simd/vector.hpp"
 
 #include <cstddef>
 #include <cstring>
@@ -67,10 +68,10 @@ KVCODEC_HD inline int bring_near_one(float* x) noexcept {
 }  // namespace detail
 
 /// The length of x, whose coordinates may be rescaled by a power of two on the way.
-template <std::size_t D, Real Stored>
+template <std::size_t D, Real Stored, Isa I = native_isa>
 KVCODEC_HD inline Length<Stored> measure(float* x) noexcept {
   Length<Stored> length;
-  float square = sum_of_squares<D>(x);
+  float square = sum_of_squares<D, I>(x);
   if (square >= detail::smallest_plain_square && square <= detail::largest_plain_square) {
     const float exact = square_root(square);
     length.stored = saturate_to<Stored>(exact);
@@ -88,7 +89,7 @@ KVCODEC_HD inline Length<Stored> measure(float* x) noexcept {
   const int exponent = detail::bring_near_one<D>(x);
   const float up = float_from_bits(static_cast<std::uint32_t>(127 + exponent) << 23);
   const float down = float_from_bits(static_cast<std::uint32_t>(127 - exponent) << 23);
-  const float scaled = square_root(sum_of_squares<D>(x));
+  const float scaled = square_root(sum_of_squares<D, I>(x));
   length.stored = saturate_to<Stored>(scaled * down);
   const float stored = to_float(length.stored);
   if (stored != 0.0f) length.divisor = stored == max_finite<Stored>() ? scaled : stored * up;
@@ -96,9 +97,9 @@ KVCODEC_HD inline Length<Stored> measure(float* x) noexcept {
 }
 
 /// The factor of a correction for the direction u coded as v. 1 where v says nothing of u (a factor would be beyond 16).
-template <Correction C, std::size_t D>
+template <Correction C, std::size_t D, Isa I = native_isa>
 KVCODEC_HD inline float correction_factor(const float* u, const float* v) noexcept {
-  const float uu = sum_of_squares<D>(u), vv = sum_of_squares<D>(v), uv = sum_of_products<D>(u, v);
+  const float uu = sum_of_squares<D, I>(u), vv = sum_of_squares<D, I>(v), uv = sum_of_products<D, I>(u, v);
   float factor = 1.0f;
   if constexpr (C == Correction::norm) factor = square_root(uu / vv);
   if constexpr (C == Correction::inner_product) factor = uu / uv;

@@ -8,7 +8,7 @@
 //   void   accumulate_row(float w, const std::byte* row, Accumulator&) const noexcept;   struct Accumulator
 //   void   finish_row(const Accumulator&, T* out) const noexcept;
 // on raw pointers to dim values and row_bytes bytes: those are also what a CUDA kernel calls. One with norm_bytes > 0 takes
-// (norm, code) in place of row as well, and may give, for rows by the block and groups of queries,
+// (norm, code) in place of row as well. A codec may give, for rows by the block and groups of queries,
 //   void score_block(const Query* queries, std::size_t n, ConstPlanes, float* scores, std::size_t stride, Arithmetic) const
 //   void accumulate_block(const float* weights, std::size_t stride, std::size_t n, ConstPlanes, Accumulator* sums, Arithmetic) const
 // (noexcept; query k's scores and weights start at k * stride).

@@ -9,14 +9,21 @@
 #include "arithmetic.hpp"
 #include "concepts.hpp"
 #include "row_interface.hpp"
+#include "simd/vector.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
 
 namespace kvcodec {
 inline namespace KVCODEC_ISA_NAMESPACE {
 
-template <std::size_t D, class Half>
-class Uncompressed : public RowInterface<Uncompressed<D, Half>, D, 2 * D> {
+template <std::size_t D, class Half, Isa I = native_isa>
+class Uncompressed : public RowInterface<Uncompressed<D, Half, I>, D, 2 * D> {
   static_assert(supported_dim(D), "kvcodec: supported head sizes are d = 2^k * {1, 12, 20, 28, 36} with 4 <= d <= 1024");
   static_assert(sizeof(Half) == 2);
+  using S = Simd<I>;
+  using Floats = typename S::Floats;
 
  public:
   static constexpr std::string_view name = std::is_same_v<Half, float16> ? "float16" : "bfloat16";
@@ -42,45 +49,90 @@ class Uncompressed : public RowInterface<Uncompressed<D, Half>, D, 2 * D> {
 
   template <Real T>
   KVCODEC_HD Status encode_row(const T* x, std::byte* row) const noexcept {
-    bool finite = true;
-    for (std::size_t i = 0; i < D; ++i) finite = finite && is_finite(to_float(x[i]));
-    if (!finite) return Status::non_finite;
-    for (std::size_t i = 0; i < D; ++i) {
-      store_half(saturate_to<Half>(to_float(x[i]) + 0.0f), row + 2 * i);  // -0 becomes +0, as in every other codec
-    }
+    const Floats zero = S::broadcast(0.0f);
+    Floats sum = zero;  // of products that are zero, or NaN where x is not finite
+    each_block<blocks>([&](std::size_t b) KVCODEC_INLINE { sum = S::fma(load_block<D, I>(x, b), zero, sum); });
+    if (S::sum(sum) != 0.0f) return Status::non_finite;
+    each_block<blocks>([&](std::size_t b) KVCODEC_INLINE {  // -0 becomes +0, as in every other codec
+      S::template store_halves<Half>(S::add(load_block<D, I>(x, b), zero), row + 2 * lanes * b, block_size<D>(b));
+    });
     return Status::ok;
   }
 
   template <Real T>
   KVCODEC_HD void decode_row(const std::byte* row, T* x) const noexcept {
-    for (std::size_t i = 0; i < D; ++i) x[i] = saturate_to<T>(load(row, i));
+    each_block<blocks>([&](std::size_t b) KVCODEC_INLINE { store_block<D, I>(load(row, b), x, b); });
   }
 
   template <Real T>
   KVCODEC_HD Query prepare_row(const T* q) const noexcept {
     Query query;
-    for (std::size_t i = 0; i < D; ++i) query.value[i] = to_float(q[i]);
+    each_block<blocks>([&](std::size_t b) KVCODEC_INLINE { store_floats<D, I>(load_block<D, I>(q, b), query.value, b); });
     return query;
   }
 
   KVCODEC_HD float score_row(const Query& query, const std::byte* row) const noexcept {
-    float x[D];
-    for (std::size_t i = 0; i < D; ++i) x[i] = load(row, i);
-    return dot_product<D>(query.value, x);
+    Floats sum = S::broadcast(0.0f);
+    each_block<blocks>([&](std::size_t b) KVCODEC_INLINE { sum = S::multiply_add(load_block<D, I>(query.value, b), load(row, b), sum); });
+    return S::sum(sum);
   }
 
   KVCODEC_HD void accumulate_row(float weight, const std::byte* row, Accumulator& sum) const noexcept {
-    for (std::size_t i = 0; i < D; ++i) sum.value[i] = multiply_add(weight, load(row, i), sum.value[i]);
+    const Floats w = S::broadcast(weight);
+    each_block<blocks>([&](std::size_t b) KVCODEC_INLINE {
+      store_floats<D, I>(S::multiply_add(w, load(row, b), load_block<D, I>(sum.value, b)), sum.value, b);
+    });
+  }
+
+  void score_block(const Query* queries, std::size_t n, ConstPlanes rows, float* scores, std::size_t stride, Arithmetic) const noexcept {
+    for (std::size_t i = 0; i < rows.count; ++i) {
+      prefetch(rows.code(i));
+      for (std::size_t k = 0; k < n; ++k) scores[k * stride + i] = score_row(queries[k], rows.code(i));
+    }
+  }
+
+  /// A part of each sum stays in registers while the rows of a tile, which stay in the first cache, are added to it.
+  void accumulate_block(const float* weights, std::size_t stride, std::size_t n, ConstPlanes rows, Accumulator* sums, Arithmetic) const noexcept {
+    constexpr std::size_t tile = 64, part = blocks < 8 ? blocks : 8;
+    for (std::size_t first = 0; first < rows.count; first += tile) {
+      const std::size_t end = rows.count - first < tile ? rows.count : first + tile;
+      for (std::size_t i = first; i < end; ++i) prefetch(rows.code(i));
+      for (std::size_t k = 0; k < n; ++k) {
+        for (std::size_t at = 0; at < blocks; at += part) {
+          Floats sum[part];
+          const auto each = [&](auto f) KVCODEC_INLINE {
+            unrolled<part>([&](auto b) KVCODEC_INLINE {
+              if (blocks % part == 0 || at + b < blocks) f(sum[b], at + b);
+            });
+          };
+          each([&](Floats& s, std::size_t b) KVCODEC_INLINE { s = load_block<D, I>(sums[k].value, b); });
+          for (std::size_t i = first; i < end; ++i) {
+            const Floats w = S::broadcast(weights[k * stride + i]);
+            each([&](Floats& s, std::size_t b) KVCODEC_INLINE { s = S::multiply_add(w, load(rows.code(i), b), s); });
+          }
+          each([&](Floats& s, std::size_t b) KVCODEC_INLINE { store_floats<D, I>(s, sums[k].value, b); });
+        }
+      }
+    }
   }
 
   template <Real T>
   KVCODEC_HD void finish_row(const Accumulator& sum, T* out) const noexcept {
-    for (std::size_t i = 0; i < D; ++i) out[i] = saturate_to<T>(sum.value[i]);
+    each_block<blocks>([&](std::size_t b) KVCODEC_INLINE { store_block<D, I>(load_block<D, I>(sum.value, b), out, b); });
   }
 
  private:
-  KVCODEC_HD static float load(const std::byte* row, std::size_t i) noexcept {
-    return to_float(load_half<Half>(row + 2 * i));
+  static constexpr std::size_t blocks = blocks_of<D>;
+
+  KVCODEC_HD KVCODEC_INLINE static Floats load(const std::byte* row, std::size_t b) noexcept {
+    return S::template load_halves<Half>(row + 2 * lanes * b, block_size<D>(b));
+  }
+  /// To 4 KB ahead, which the hardware's prefetchers do not reach.
+  KVCODEC_INLINE static void prefetch(const std::byte* row) noexcept {
+#if defined(__GNUC__)
+    for (std::size_t at = 0; at < 2 * D; at += 64)
+      __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(row) + 4096 + at));
+#endif
   }
 };
 

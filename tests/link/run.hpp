@@ -24,9 +24,9 @@ void use(const C& codec, Outcome& outcome) {
 
   const auto query = codec.prepare(std::span<const float, C::dim>(x.data(), C::dim));
   std::vector<float> scores(rows);
-  bool ok = codec.score_rows(query, view, scores) == kvcodec::Status::ok;
+  bool ok = codec.score_rows(query, view, scores, kvcodec::Arithmetic::exact) == kvcodec::Status::ok;
   typename C::Accumulator sum;
-  ok = ok && codec.accumulate_rows(scores, view, sum) == kvcodec::Status::ok;
+  ok = ok && codec.accumulate_rows(scores, view, sum, kvcodec::Arithmetic::exact) == kvcodec::Status::ok;
   std::array<float, C::dim> out;
   codec.finish(sum, out);
   ok = ok && codec.decode_rows(view, x) == kvcodec::Status::ok;

@@ -9,6 +9,7 @@
 #include "../arithmetic.hpp"
 #include "../concepts.hpp"
 #include "../random.hpp"
+#include "../simd/vector.hpp"
 
 #include <cstddef>
 #include <type_traits>
@@ -21,6 +22,13 @@ template <class Q>
 inline constexpr std::size_t lifted_dim_of = [] {
   if constexpr (requires { Q::lifted_dim; }) return std::size_t{Q::lifted_dim};
   else return std::size_t{Q::dim};
+}();
+
+/// The instructions that a quantiser is written for: the translation unit's where it does not say.
+template <class Q>
+inline constexpr Isa isa_of = [] {
+  if constexpr (requires { Q::isa; }) return Q::isa;
+  else return native_isa;
 }();
 
 /// A quantiser, given the codec's generator where it draws from one.
@@ -38,7 +46,7 @@ KVCODEC_HD inline float direction_dot(const Q& quantizer, const float* q, const 
   } else {
     float u[Q::dim];
     quantizer.decode(code, u);
-    return dot_product<Q::dim>(q, u);
+    return dot_product<Q::dim, isa_of<Q>>(q, u);
   }
 }
 
@@ -50,7 +58,7 @@ KVCODEC_HD inline void direction_accumulate(const Q& quantizer, float weight, co
   } else {
     float u[Q::dim];
     quantizer.decode(code, u);
-    for (std::size_t i = 0; i < Q::dim; ++i) sum[i] = multiply_add(weight, u[i], sum[i]);
+    accumulate_product<Q::dim, isa_of<Q>>(weight, u, sum);
   }
 }
 

@@ -14,9 +14,12 @@
 
 #include "../arithmetic.hpp"
 #include "../bits.hpp"
+#include "../codebook/bisection.hpp"
 #include "../codebook/sphere_marginal.hpp"
 #include "../codebook/table.hpp"
+#include "../simd/vector.hpp"
 #include "../transform/hadamard.hpp"
+#include "tile.hpp"
 
 #include <array>
 #include <cstddef>
@@ -52,12 +55,13 @@ struct SphereBoundaries {
   }
 };
 
-template <std::size_t D, unsigned B>
+template <std::size_t D, unsigned B, Isa I = native_isa>
 struct LloydMaxQuantizer {
   static_assert(supported_dim(D), "kvcodec: Lloyd-Max books exist for d = 2^k * {1, 12, 20, 28, 36}, 4 <= d <= 1024");
   static_assert(B >= 1 && B <= 8, "kvcodec: Lloyd-Max takes 1 to 8 bits a coordinate");
 
   static constexpr std::size_t dim = D;
+  static constexpr Isa isa = I;
   static constexpr std::size_t code_bytes = bytes_for_bits(D * B);
   static constexpr std::string_view name = "turboquant-mse";
   static constexpr std::string_view unrotated_name = "lloyd-max";
@@ -67,53 +71,96 @@ struct LloydMaxQuantizer {
 
   /// u: dim coordinates of a unit vector. code: code_bytes.
   KVCODEC_HD static void encode(const float* u, std::byte* code) noexcept {
-    std::uint8_t index[(D + lanes - 1) / lanes * lanes];
-    for (std::size_t i = 0; i < D / lanes * lanes; i += lanes) classify(u + i, index + i);
-    if constexpr (D % lanes != 0) {
-      float tail[lanes] = {};
-      for (std::size_t l = 0; l < D % lanes; ++l) tail[l] = u[D / lanes * lanes + l];
-      classify(tail, index + D / lanes * lanes);
-    }
-    pack<B, D>(index, code);
+    each_chunk<D>([&](std::size_t c, auto n) KVCODEC_INLINE {
+      typename S::Ints index[4];
+      unrolled<4>([&](auto q) KVCODEC_INLINE {
+        if constexpr (16 * q < n) {
+          const auto x = load_block<n, I>(u + 64 * c, q);
+          index[q] = count_below<SphereBoundaries<D, B>, B, I>([&](auto boundary) KVCODEC_INLINE { return S::greater(x, boundary); });
+        } else {
+          index[q] = S::broadcast_int(0);
+        }
+      });
+      S::template pack<B, n>(S::narrow(index[0], index[1], index[2], index[3]), code + 8 * B * c);
+    });
   }
 
   /// u: the coded direction.
   KVCODEC_HD static void decode(const std::byte* code, float* u) noexcept {
-    const float* centroids = table<SphereCentroids<D, B>>();
-    unpack<B, D>(code, [&](std::size_t i, unsigned index) { u[i] = centroids[index]; });
+    visit(code, [&](auto n, std::size_t at, std::size_t q, auto values) KVCODEC_INLINE { store_floats<n, I>(values, u + at, q); });
   }
 
   /// The inner product of q with the coded direction.
   KVCODEC_HD static float dot(const float* q, const std::byte* code) noexcept {
-    const float* centroids = table<SphereCentroids<D, B>>();
-    float lane[lanes] = {};
-    unpack<B, D>(code, [&](std::size_t i, unsigned index) {
-      lane[i % lanes] = multiply_add(q[i], centroids[index], lane[i % lanes]);
+    auto sum = S::broadcast(0.0f);
+    visit(code, [&](auto n, std::size_t at, std::size_t b, auto values) KVCODEC_INLINE {
+      sum = S::multiply_add(load_block<n, I>(q + at, b), values, sum);
     });
-    return reduce(lane);
+    return S::sum(sum);
   }
 
   /// sum += weight * the coded direction.
   KVCODEC_HD static void accumulate(float weight, const std::byte* code, float* sum) noexcept {
-    const float* centroids = table<SphereCentroids<D, B>>();
-    unpack<B, D>(code, [&](std::size_t i, unsigned index) { sum[i] = multiply_add(weight, centroids[index], sum[i]); });
+    const auto w = S::broadcast(weight);
+    visit(code, [&](auto n, std::size_t at, std::size_t q, auto values) KVCODEC_INLINE {
+      store_floats<n, I>(S::multiply_add(w, values, load_block<n, I>(sum + at, q)), sum + at, q);
+    });
   }
 
- private:
-  /// index[l] = how many boundaries lie below u[l], for sixteen coordinates.
-  KVCODEC_HD static void classify(const float* u, std::uint8_t* index) noexcept {
-    const float* boundaries = table<SphereBoundaries<D, B>>();
-    std::int32_t below[lanes] = {};
-    if constexpr (B <= 4) {
-      unrolled<(std::size_t{1} << B) - 1>([&](std::size_t k) {
-        for (std::size_t l = 0; l < lanes; ++l) below[l] += u[l] > boundaries[k] ? 1 : 0;
-      });
-    } else {
-      // The same count by bisection: boundaries ascend, so those below u[l] are the first so many.
-      for (std::int32_t step = 1 << (B - 1); step > 0; step /= 2)
-        for (std::size_t l = 0; l < lanes; ++l) below[l] += step * static_cast<std::int32_t>(u[l] > boundaries[below[l] + step - 1]);
+  /// In integers (integer.hpp) up to 4 bits: with more, rounding the book and the query to bytes would be felt.
+  static constexpr std::size_t integer_vectors = B <= 4 ? (D + 63) / 64 : 0;
+  static constexpr float integer_unit = codebook::SphereMarginal<D, B>::positive[SphereCentroids<D, B>::half - 1] / 127.0f;
+  static constexpr std::size_t integer_at(std::size_t v) noexcept { return 64 * v; }
+  static constexpr std::size_t integer_size(std::size_t v) noexcept { return D - 64 * v < 64 ? D - 64 * v : 64; }
+  template <std::size_t V>
+  KVCODEC_INLINE static typename Simd<I>::Bytes integer_row(const std::byte* code) noexcept {
+    constexpr std::size_t at = 8 * B * V;
+    const auto index = Simd<I>::template unpack<B, integer_size(V), code_bytes - at>(code + at);
+    return Simd<I>::template lookup<16>(table<BookOfBytes>(), index);
+  }
+
+  /// The centroids in 127ths of the largest.
+  struct BookOfBytes {
+    static constexpr Table<std::uint8_t, 16> make() noexcept {
+      constexpr auto book = SphereCentroids<D, B>::make();
+      return detail::book_of_bytes<book.size, 16>(book, book.value[book.size - 1], Simd<I>::bias);
     }
-    for (std::size_t l = 0; l < lanes; ++l) index[l] = static_cast<std::uint8_t>(below[l]);
+  };
+
+  /// Interleaved pages (tile.hpp): up to 3 bits in tables of two or three coordinates, or one or two where only small tables
+  /// are fast; 4 bits by nibbles.
+  static constexpr std::size_t tile_code_bytes = code_bytes;
+  static constexpr std::size_t tile_bytes = B <= 3 && D * B <= 1024 ? 1 : B == 4 && code_bytes % 4 == 0 ? 4 : 0;
+  static constexpr std::size_t tile_terms = (Simd<I>::lookup_bits >= 6 ? 6 : 4) / B > 0 ? (Simd<I>::lookup_bits >= 6 ? 6 : 4) / B : 1;
+  static constexpr unsigned tile_bits = static_cast<unsigned>(tile_terms) * B;
+  static constexpr std::size_t tile_fields = (D + tile_terms - 1) / tile_terms, tile_floats = D;
+  static constexpr float tile_largest = codebook::SphereMarginal<D, B>::positive[SphereCentroids<D, B>::half - 1];
+  static constexpr std::size_t tile_at(std::size_t field, std::size_t term) noexcept { return tile_terms * field + term; }
+  /// By term and field: the coordinate's centroid.
+  struct TilePatterns {
+    static constexpr std::size_t size = std::size_t{1} << tile_bits, padded = size < 16 ? 16 : size;
+    static constexpr Table<float, tile_terms * padded> make() noexcept {
+      constexpr auto book = SphereCentroids<D, B>::make();
+      Table<float, tile_terms * padded> patterns{};
+      for (std::size_t c = 0; c < tile_terms; ++c)
+        for (std::size_t e = 0; e < padded; ++e) patterns.value[c * padded + e] = book.value[(e >> (B * c)) % book.size];
+      return patterns;
+    }
+  };
+
+ private:
+  using S = Simd<I>;
+
+  /// f(n, at, q, values): the coded coordinates of block q of the n from coordinate `at` on; lanes beyond D are any.
+  template <class F>
+  KVCODEC_HD KVCODEC_INLINE static void visit(const std::byte* code, F f) noexcept {
+    const float* centroids = table<SphereCentroids<D, B>>();
+    each_chunk<D>([&](std::size_t c, auto n) KVCODEC_INLINE {
+      const auto indices = S::template unpack<B, n>(code + 8 * B * c);
+      unrolled<blocks_of<n>>([&](auto q) KVCODEC_INLINE {
+        f(n, 64 * c, q, S::template lookup<(std::size_t{1} << B)>(centroids, S::template widen<q>(indices)));
+      });
+    });
   }
 };
 

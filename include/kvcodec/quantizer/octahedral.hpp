@@ -25,10 +25,14 @@
 
 #include "../arithmetic.hpp"
 #include "../bits.hpp"
+#include "../codebook/bisection.hpp"
 #include "../codebook/octahedral_direction.hpp"
 #include "../codebook/table.hpp"
 #include "../codebook/triplet_norm.hpp"
+#include "../simd/fields.hpp"
+#include "../simd/vector.hpp"
 #include "../transform/hadamard.hpp"
+#include "tile.hpp"
 
 #include <array>
 #include <cstddef>
@@ -78,23 +82,20 @@ KVCODEC_HD constexpr UnfoldedPoint octahedral_unfold(float xi, float eta) noexce
   return {z >= 0.0f ? xi : other_x, z >= 0.0f ? eta : other_y, z};
 }
 
-/// Unit directions of all cells with x, y >= 0, index = |xi| + |eta| * 2^(Bits-1), as x, y, z, 0.
+/// Unit directions of all cells with x, y >= 0, index = |xi| + |eta| * 2^(Bits-1): all x, then all y, then all z.
 template <unsigned Bits>
 struct OctahedralDirections {
-  static constexpr std::size_t side = OctahedralMagnitudes<Bits>::count;
-  static constexpr Table<float, 4 * side * side> make() noexcept {
+  static constexpr std::size_t side = OctahedralMagnitudes<Bits>::count, cells = side * side;
+  static constexpr Table<float, 3 * cells> make() noexcept {
     constexpr auto book = OctahedralMagnitudes<Bits>::make();
-    Table<float, 4 * side * side> directions{};
-    for (std::size_t j = 0; j < side; ++j) {
-      for (std::size_t i = 0; i < side; ++i) {
-        const UnfoldedPoint m = octahedral_unfold(book.value[i], book.value[j]);
-        const double x = m.x, y = m.y, z = m.z;
-        const double length = constant_sqrt(x * x + y * y + z * z);
-        float* to = directions.value + 4 * (i + j * side);
-        to[0] = static_cast<float>(x / length);
-        to[1] = static_cast<float>(y / length);
-        to[2] = static_cast<float>(z / length);
-      }
+    Table<float, 3 * cells> directions{};
+    for (std::size_t i = 0; i < cells; ++i) {
+      const UnfoldedPoint m = octahedral_unfold(book.value[i % side], book.value[i / side]);
+      const double x = m.x, y = m.y, z = m.z;
+      const double length = constant_sqrt(x * x + y * y + z * z);
+      directions.value[i] = static_cast<float>(x / length);
+      directions.value[cells + i] = static_cast<float>(y / length);
+      directions.value[2 * cells + i] = static_cast<float>(z / length);
     }
     return directions;
   }
@@ -124,21 +125,19 @@ struct TripletSquaredBoundaries {
   }
 };
 
-/// Sixteen triplets, and their codes: magnitude indices; signs, bit 0: x < 0, bit 1: y < 0; length index.
-struct TripletBlock {
-  float x[lanes], y[lanes], z[lanes];
-};
-struct TripletCodes {
-  std::int32_t xi[lanes], eta[lanes], signs[lanes], length[lanes];
-};
-
-template <std::size_t D, unsigned DirectionBits, unsigned LengthBits, Rounding Round = Rounding::joint_3x3>
+template <std::size_t D, unsigned DirectionBits, unsigned LengthBits, Rounding Round = Rounding::joint_3x3, Isa I = native_isa>
 struct OctahedralQuantizer {
   static_assert(supported_dim(D), "kvcodec: triplet books exist for d = 2^k * {1, 12, 20, 28, 36}, 4 <= d <= 1024");
   static_assert(DirectionBits >= 1 && DirectionBits <= 7, "kvcodec: an octahedral direction takes 1 to 7 bits a coordinate");
   static_assert(LengthBits >= 1 && LengthBits <= 5, "kvcodec: a triplet's length takes 1 to 5 bits");
+  using S = Simd<I>;
+  using Floats = typename S::Floats;
+  using Ints = typename S::Ints;
+  using Bytes = typename S::Bytes;
 
+ public:
   static constexpr std::size_t dim = D;
+  static constexpr Isa isa = I;
   static constexpr std::size_t triplets = (D + 2) / 3;
   static constexpr unsigned magnitude_bits = DirectionBits - 1;
   static constexpr bool signs_in_index = 2 * magnitude_bits + LengthBits + 2 <= 8;
@@ -149,175 +148,290 @@ struct OctahedralQuantizer {
   static constexpr std::string_view qjl_name = "octopus-qjl";
   static constexpr std::array<std::uint8_t, 8> parameters = {DirectionBits, LengthBits};
 
+  /// A query, or a sum, brings its triplets apart as well: the D coordinates, then all x, all y and all z, each filled up
+  /// with zeros to whole blocks of sixteen.
+  static constexpr std::size_t blocks = (triplets + lanes - 1) / lanes;
+  static constexpr std::size_t lifted_dim = D + 3 * blocks * lanes;
+
+  /// Sixteen triplets, and their codes: magnitude indices; signs, bit 0: x < 0, bit 1: y < 0; length index.
+  struct Triplets {
+    Floats x, y, z;
+  };
+  struct Codes {
+    Ints xi, eta, signs, length;
+  };
+
   /// The codes of sixteen triplets of unit vectors. (0,0,0) gets all zeros: the shortest length, along the first cell.
-  KVCODEC_HD static TripletCodes encode_block(const TripletBlock& t) noexcept {
+  KVCODEC_HD static Codes encode_block(Triplets t) noexcept {
     constexpr std::int32_t last = (1 << magnitude_bits) - 1;
-    const float* magnitudes = table<OctahedralMagnitudes<DirectionBits>>();
-    TripletCodes code = {};
+    const Floats zero = S::broadcast(0.0f), one = S::broadcast(1.0f);
+    const Floats a = S::magnitude(t.x), b = S::magnitude(t.y);
+    const auto negative_x = S::greater(zero, t.x), negative_y = S::greater(zero, t.y);
 
     // The scalar cell (i, j), on magnitudes.
-    float a[lanes], b[lanes], l1[lanes], l1_xi[lanes], l1_eta[lanes];
-    for (std::size_t l = 0; l < lanes; ++l) {
-      a[l] = absolute(t.x[l]);
-      b[l] = absolute(t.y[l]);
-      l1[l] = a[l] + b[l] + absolute(t.z[l]);
-      const float below = t.z[l] < 0.0f ? -t.z[l] : 0.0f;
-      l1_xi[l] = a[l] + below;
-      l1_eta[l] = b[l] + below;
-    }
-    const float* boundaries = table<OctahedralBoundaries<DirectionBits>>();
-    std::int32_t i[lanes] = {}, j[lanes] = {};
-    unrolled<static_cast<std::size_t>(last)>([&](std::size_t k) {
-      for (std::size_t l = 0; l < lanes; ++l) {
-        const float boundary = boundaries[k] * l1[l];
-        i[l] += l1_xi[l] > boundary ? 1 : 0;
-        j[l] += l1_eta[l] > boundary ? 1 : 0;
-      }
-    });
+    const Floats l1 = S::add(S::add(a, b), S::magnitude(t.z));
+    const Floats below = S::maximum(S::subtract(zero, t.z), zero);
+    const Floats l1_xi = S::add(a, below), l1_eta = S::add(b, below);
+    using Boundaries = OctahedralBoundaries<DirectionBits>;
+    Ints i = count_below<Boundaries, magnitude_bits, I>(
+        [&](Floats boundary) KVCODEC_INLINE { return S::greater(l1_xi, S::multiply(boundary, l1)); });
+    Ints j = count_below<Boundaries, magnitude_bits, I>(
+        [&](Floats boundary) KVCODEC_INLINE { return S::greater(l1_eta, S::multiply(boundary, l1)); });
     if constexpr (Round != Rounding::scalar) {
-      for (std::size_t l = 0; l < lanes; ++l) {
-        i[l] = first_candidate(i[l], t.x[l] < 0.0f, last);
-        j[l] = first_candidate(j[l], t.y[l] < 0.0f, last);
-      }
+      i = first_candidate(i, negative_x);
+      j = first_candidate(j, negative_y);
     }
 
     // The side^2 cells to try, from (i, j) on, clipped to the book.
     constexpr std::int32_t side = static_cast<std::int32_t>(Round);
-    float xi[side][lanes], eta[side][lanes];
-    for (std::int32_t k = 0; k < side; ++k) {
-      for (std::size_t l = 0; l < lanes; ++l) {
-        xi[k][l] = magnitudes[clip(i[l] + k, last)];
-        eta[k][l] = magnitudes[clip(j[l] + k, last)];
-      }
-    }
-    float best_dot[lanes] = {}, best_square[lanes] = {};
-    std::int32_t best[lanes] = {};
-    for (std::int32_t k = 0; k < side * side; ++k) {
-      for (std::size_t l = 0; l < lanes; ++l) {
-        const UnfoldedPoint m = octahedral_unfold(xi[k / side][l], eta[k % side][l]);
-        float dot = fma(a[l], m.x, fma(b[l], m.y, t.z[l] * m.z));
-        dot = dot > 0.0f ? dot : 0.0f;
-        const float square = fma(m.x, m.x, fma(m.y, m.y, m.z * m.z));
-        const bool better = (k == 0) | ((dot * dot) * best_square[l] > (best_dot[l] * best_dot[l]) * square);
-        best[l] = better ? k : best[l];
-        best_dot[l] = better ? dot : best_dot[l];
-        best_square[l] = better ? square : best_square[l];
-      }
-    }
-    const float* squares = table<TripletSquaredBoundaries<D, LengthBits>>();
-    for (std::size_t l = 0; l < lanes; ++l) {
-      float reach = best_dot[l] * best_dot[l];
-      if constexpr (Round == Rounding::scalar) {  // the length of the triplet itself
-        reach = fma(a[l], a[l], fma(b[l], b[l], t.z[l] * t.z[l]));
-        best_square[l] = 1.0f;
-      }
-      best_dot[l] = reach;
-    }
-    unrolled<(std::size_t{1} << LengthBits) - 1>([&](std::size_t k) {
-      for (std::size_t l = 0; l < lanes; ++l) code.length[l] += best_dot[l] > squares[k] * best_square[l] ? 1 : 0;
+    const float* magnitudes = table<OctahedralMagnitudes<DirectionBits>>();
+    Floats xi[side], eta[side];
+    unrolled<static_cast<std::size_t>(side)>([&](auto k) KVCODEC_INLINE {
+      const Ints step = S::broadcast_int(static_cast<std::int32_t>(k));
+      xi[k] = S::template lookup<std::size_t{1} << magnitude_bits>(magnitudes, S::clip(S::add(i, step), 0, last));
+      eta[k] = S::template lookup<std::size_t{1} << magnitude_bits>(magnitudes, S::clip(S::add(j, step), 0, last));
     });
-    for (std::size_t l = 0; l < lanes; ++l) {
-      code.xi[l] = clip(i[l] + best[l] / side, last);
-      code.eta[l] = clip(j[l] + best[l] % side, last);
-      code.signs[l] = (t.x[l] < 0.0f ? 1 : 0) | (t.y[l] < 0.0f ? 2 : 0);
+    Floats best_dot, best_square;
+    Ints best = S::broadcast_int(0);
+    unrolled<static_cast<std::size_t>(side * side)>([&](auto k) KVCODEC_INLINE {
+      const Floats x0 = xi[k / side], y0 = eta[k % side];
+      const Floats other_x = S::subtract(one, y0), other_y = S::subtract(one, x0), z = S::subtract(other_y, y0);
+      const auto folded = S::greater(zero, z);
+      const Floats x = S::select(folded, other_x, x0), y = S::select(folded, other_y, y0);
+      const Floats dot = S::maximum(S::fma(a, x, S::fma(b, y, S::multiply(t.z, z))), zero);
+      const Floats square = S::fma(x, x, S::fma(y, y, S::multiply(z, z)));
+      if constexpr (k == 0) {
+        best_dot = dot;
+        best_square = square;
+      } else {
+        const auto better = S::greater(S::multiply(S::multiply(dot, dot), best_square), S::multiply(S::multiply(best_dot, best_dot), square));
+        best = S::select(better, S::broadcast_int(static_cast<std::int32_t>(k / side << 8 | k % side)), best);
+        best_dot = S::select(better, dot, best_dot);
+        best_square = S::select(better, square, best_square);
+      }
+    });
+    Floats reach = S::multiply(best_dot, best_dot);
+    if constexpr (Round == Rounding::scalar) {  // the length of the triplet itself
+      reach = S::fma(a, a, S::fma(b, b, S::multiply(t.z, t.z)));
+      best_square = one;
     }
+    Codes code;
+    code.length = count_below<TripletSquaredBoundaries<D, LengthBits>, LengthBits, I>(
+        [&](Floats boundary) KVCODEC_INLINE { return S::greater(reach, S::multiply(boundary, best_square)); });
+    code.xi = S::clip(S::add(i, S::template shift_right<8>(best)), 0, last);
+    code.eta = S::clip(S::add(j, S::bit_and(best, S::broadcast_int(255))), 0, last);
+    const Ints none = S::broadcast_int(0);
+    code.signs = S::bit_or(S::count(none, negative_x), S::template shift_left<1>(S::count(none, negative_y)));
     return code;
   }
 
   KVCODEC_HD static void encode(const float* u, std::byte* code) noexcept {
-    // Index, signs and length of each triplet, as the planes hold them.
-    std::uint16_t index[blocks * lanes];
-    std::uint8_t signs[blocks * lanes], length[blocks * lanes];
-    for (std::size_t first = 0; first < triplets; first += lanes) {
-      TripletBlock t;
-      for (std::size_t l = 0; l < lanes; ++l) {
-        const std::size_t at = 3 * (first + l);
-        t.x[l] = at < D ? u[at] : 0.0f;
-        t.y[l] = at + 1 < D ? u[at + 1] : 0.0f;
-        t.z[l] = at + 2 < D ? u[at + 2] : 0.0f;
+    // Index, signs and length of each triplet, as the planes hold them; an index may have more than eight bits.
+    [[maybe_unused]] std::int32_t wide[index_bits > 8 ? blocks * lanes : 1];
+    [[maybe_unused]] Bytes index[chunks], signs[chunks], length[chunks];
+    each_chunk<triplets>([&](std::size_t c, auto n) KVCODEC_INLINE {
+      Ints field[4], sign[4], norm[4];
+      for (std::size_t q = 0; q < 4; ++q) {
+        field[q] = sign[q] = norm[q] = S::broadcast_int(0);
+        if (lanes * q >= n) continue;
+        const std::size_t b = 4 * c + q;
+        Triplets t;
+        S::split_triplets(block_or_zero(u, 3 * b), block_or_zero(u, 3 * b + 1), block_or_zero(u, 3 * b + 2), t.x, t.y, t.z);
+        const Codes k = encode_block(t);
+        sign[q] = k.signs;
+        norm[q] = k.length;
+        field[q] = S::bit_or(k.xi, S::template shift_left<magnitude_bits>(k.eta));
+        if constexpr (length_in_index) field[q] = S::bit_or(field[q], S::template shift_left<2 * magnitude_bits>(k.length));
+        if constexpr (signs_in_index)
+          field[q] = S::bit_or(field[q], S::template shift_left<2 * magnitude_bits + LengthBits>(k.signs));
+        if constexpr (index_bits > 8) S::store(field[q], wide + lanes * b);
       }
-      const TripletCodes c = encode_block(t);
-      for (std::size_t l = 0; l < lanes; ++l) {
-        std::int32_t field = c.xi[l] | c.eta[l] << magnitude_bits;
-        if constexpr (length_in_index) field |= c.length[l] << (2 * magnitude_bits);
-        if constexpr (signs_in_index) field |= c.signs[l] << (2 * magnitude_bits + LengthBits);
-        index[first + l] = static_cast<std::uint16_t>(field);
-        signs[first + l] = static_cast<std::uint8_t>(c.signs[l]);
-        length[first + l] = static_cast<std::uint8_t>(c.length[l]);
-      }
+      if constexpr (index_bits <= 8) index[c] = S::narrow(field[0], field[1], field[2], field[3]);
+      if constexpr (!signs_in_index) signs[c] = S::narrow(sign[0], sign[1], sign[2], sign[3]);
+      if constexpr (!length_in_index) length[c] = S::narrow(norm[0], norm[1], norm[2], norm[3]);
+    });
+    if constexpr (index_bits > 8) {
+      BitWriter writer(code);
+      for (std::size_t t = 0; t < triplets; ++t) writer.put(static_cast<std::uint32_t>(wide[t]), index_bits);
+      writer.finish();
+    } else {
+      write_plane<index_bits, 0>(index, code);
     }
-
-    BitWriter writer(code);
-    for (std::size_t t = 0; t < triplets; ++t) writer.put(index[t], index_bits);
-    if constexpr (!signs_in_index)
-      for (std::size_t t = 0; t < triplets; ++t) writer.put(signs[t], 2);
-    if constexpr (!length_in_index)
-      for (std::size_t t = 0; t < triplets; ++t) writer.put(length[t], LengthBits);
-    writer.finish();
+    if constexpr (!signs_in_index) write_plane<2, triplets * index_bits>(signs, code);
+    if constexpr (!length_in_index) write_plane<LengthBits, triplets * (index_bits + 2)>(length, code);
   }
 
   KVCODEC_HD static void decode(const std::byte* code, float* u) noexcept {
-    for_each_triplet(code, [&](std::size_t t, float x, float y, float z) {
-      u[3 * t] = x;
-      if (3 * t + 1 < D) u[3 * t + 1] = y;
-      if (3 * t + 2 < D) u[3 * t + 2] = z;
+    visit(code, [&](std::size_t b, Floats x, Floats y, Floats z) KVCODEC_INLINE {
+      Floats part[3];
+      S::join_triplets(x, y, z, part[0], part[1], part[2]);
+      for (std::size_t k = 0; k < 3; ++k)
+        if (3 * b + k < blocks_of<D>) store_floats<D, I>(part[k], u, 3 * b + k);
     });
+  }
+
+  KVCODEC_HD static void lift(float* q) noexcept {
+    for (std::size_t b = 0; b < blocks; ++b) {
+      Floats x, y, z;
+      S::split_triplets(block_or_zero(q, 3 * b), block_or_zero(q, 3 * b + 1), block_or_zero(q, 3 * b + 2), x, y, z);
+      S::store(x, plane(q, 0) + lanes * b);
+      S::store(y, plane(q, 1) + lanes * b);
+      S::store(z, plane(q, 2) + lanes * b);
+    }
+  }
+  KVCODEC_HD static void lower(float* sum) noexcept {
+    for (std::size_t b = 0; b < blocks; ++b) {
+      Floats part[3];
+      S::join_triplets(S::load(plane(sum, 0) + lanes * b), S::load(plane(sum, 1) + lanes * b), S::load(plane(sum, 2) + lanes * b),
+                       part[0], part[1], part[2]);
+      for (std::size_t k = 0; k < 3; ++k) {
+        const std::size_t at = 3 * b + k;
+        if (at < blocks_of<D>) store_floats<D, I>(S::add(load_block<D, I>(sum, at), part[k]), sum, at);
+      }
+    }
   }
 
   KVCODEC_HD static float dot(const float* q, const std::byte* code) noexcept {
-    float lane[lanes] = {};
-    for_each_triplet(code, [&](std::size_t t, float x, float y, float z) {
-      float& sum = lane[t % lanes];
-      sum = multiply_add(q[3 * t], x, sum);
-      if (3 * t + 1 < D) sum = multiply_add(q[3 * t + 1], y, sum);
-      if (3 * t + 2 < D) sum = multiply_add(q[3 * t + 2], z, sum);
+    Floats sum = S::broadcast(0.0f);
+    visit(code, [&](std::size_t b, Floats x, Floats y, Floats z) KVCODEC_INLINE {
+      sum = S::multiply_add(S::load(plane(q, 0) + lanes * b), x, sum);
+      sum = S::multiply_add(S::load(plane(q, 1) + lanes * b), y, sum);
+      sum = S::multiply_add(S::load(plane(q, 2) + lanes * b), z, sum);
     });
-    return reduce(lane);
+    return S::sum(sum);
   }
 
   KVCODEC_HD static void accumulate(float weight, const std::byte* code, float* sum) noexcept {
-    for_each_triplet(code, [&](std::size_t t, float x, float y, float z) {
-      sum[3 * t] = multiply_add(weight, x, sum[3 * t]);
-      if (3 * t + 1 < D) sum[3 * t + 1] = multiply_add(weight, y, sum[3 * t + 1]);
-      if (3 * t + 2 < D) sum[3 * t + 2] = multiply_add(weight, z, sum[3 * t + 2]);
+    const Floats w = S::broadcast(weight);
+    visit(code, [&](std::size_t b, Floats x, Floats y, Floats z) KVCODEC_INLINE {
+      const auto add = [&](Floats v, float* to) KVCODEC_INLINE { S::store(S::multiply_add(w, v, S::load(to)), to); };
+      add(x, plane(sum, 0) + lanes * b);
+      add(y, plane(sum, 1) + lanes * b);
+      add(z, plane(sum, 2) + lanes * b);
     });
   }
 
- private:
-  static constexpr std::size_t blocks = (triplets + lanes - 1) / lanes;
+  /// In integers (integer.hpp) where an index of a byte tells length and direction: vector 3c + k is coordinate k of the
+  /// triplets from 64c on, times their length.
+  static constexpr std::size_t integer_vectors = length_in_index && index_bits <= 8 ? 3 * ((triplets + 63) / 64) : 0;
+  static constexpr float integer_unit = codebook::TripletNorm<D, LengthBits>::value[(1u << LengthBits) - 1] / 127.0f;
+  static constexpr std::size_t integer_at(std::size_t v) noexcept { return D + v % 3 * blocks * lanes + v / 3 * 64; }
+  static constexpr std::size_t integer_size(std::size_t v) noexcept {
+    return blocks * lanes - v / 3 * 64 < 64 ? blocks * lanes - v / 3 * 64 : 64;
+  }
+  template <std::size_t V>
+  KVCODEC_INLINE static Bytes integer_row(const std::byte* code) noexcept {
+    constexpr std::size_t c = V / 3, at = 8 * index_bits * c, n = triplets - 64 * c < 64 ? triplets - 64 * c : 64;
+    const Bytes index = S::template unpack<index_bits, n, code_bytes - at>(code + at);
+    const Bytes row = S::template lookup<std::size_t{1} << (index_bits < 6 ? 6 : index_bits)>(table<Coordinates<V % 3>>(), index);
+    if constexpr (signs_in_index || V % 3 == 2) return row;
+    else return S::template negate_where<V % 3>(row, read_plane<2, triplets * index_bits, n>(code, c));
+  }
 
-  KVCODEC_HD static constexpr std::int32_t clip(std::int32_t i, std::int32_t last) noexcept {
-    return i < 0 ? 0 : i > last ? last : i;
+  /// Interleaved pages (tile.hpp) where an index says all of a triplet: a table of 2^index_bits a triplet.
+  static constexpr std::size_t tile_code_bytes = code_bytes;
+  static constexpr std::size_t tile_bytes = signs_in_index && index_bits >= 4 && index_bits <= 7 && triplets <= 256 ? 1 : 0;
+  static constexpr unsigned tile_bits = index_bits;
+  static constexpr std::size_t tile_terms = 3, tile_fields = triplets, tile_floats = lifted_dim;
+  static constexpr float tile_largest = codebook::TripletNorm<D, LengthBits>::value[(1u << LengthBits) - 1];
+  static constexpr std::size_t tile_at(std::size_t field, std::size_t term) noexcept { return D + term * blocks * lanes + field; }
+  /// By term and index: the coordinate.
+  struct TilePatterns {
+    static constexpr std::size_t size = std::size_t{1} << index_bits;
+    static constexpr Table<float, 3 * size> make() noexcept {
+      Table<float, 3 * size> patterns{};
+      for (std::size_t i = 0; i < size; ++i) {
+        patterns.value[i] = coordinate(0, i);
+        patterns.value[size + i] = coordinate(1, i);
+        patterns.value[2 * size + i] = coordinate(2, i);
+      }
+      return patterns;
+    }
+  };
+
+ private:
+  /// Coordinate k by index, times the length; with its sign where the index has it.
+  static constexpr float coordinate(std::size_t k, std::size_t index) noexcept {
+    constexpr std::size_t cells = std::size_t{1} << (2 * magnitude_bits);
+    constexpr auto directions = OctahedralDirections<DirectionBits>::make();
+    constexpr auto lengths = TripletLengths<D, LengthBits>::make();
+    const float value = directions.value[k * cells + index % cells] * lengths.value[index / cells % lengths.size];
+    return signs_in_index && k < 2 && (index / cells / lengths.size >> k & 1) != 0 ? -value : value;
+  }
+  template <std::size_t K>
+  struct Coordinates {
+    static constexpr auto make() noexcept {
+      constexpr std::size_t size = std::size_t{1} << index_bits;
+      Table<float, size> values{};
+      for (std::size_t i = 0; i < size; ++i) values.value[i] = coordinate(K, i);
+      return detail::book_of_bytes<size, (size < 64 ? 64 : size)>(values, integer_unit * 127.0f, S::bias);
+    }
+  };
+
+  static constexpr std::size_t chunks = (triplets + 63) / 64;
+
+  template <class F>
+  KVCODEC_HD static F* plane(F* q, std::size_t k) noexcept {
+    return q + D + k * blocks * lanes;
+  }
+  KVCODEC_HD KVCODEC_INLINE static Floats block_or_zero(const float* u, std::size_t b) noexcept {
+    return b < blocks_of<D> ? load_block<D, I>(u, b) : S::broadcast(0.0f);
   }
 
   /// The lower end of the candidates around magnitude i of a coordinate with that sign.
-  KVCODEC_HD static constexpr std::int32_t first_candidate(std::int32_t i, bool negative, std::int32_t last) noexcept {
-    if (Round == Rounding::joint_3x3 || negative) return i - 1;  // the next level above a negative one is the smaller one
-    return i < last ? i : last - 1;
+  KVCODEC_HD static Ints first_candidate(Ints i, typename S::Mask negative) noexcept {
+    constexpr std::int32_t last = (1 << magnitude_bits) - 1;
+    const Ints one_less = S::add(i, S::broadcast_int(-1));
+    if constexpr (Round == Rounding::joint_3x3) return one_less;
+    return S::select(negative, one_less, S::clip(i, -1, last - 1));  // the next level above a negative one is the smaller one
   }
 
-  /// visit(t, x, y, z) with the decoded coordinates of each triplet, those beyond D included.
-  template <class Visit>
-  KVCODEC_HD static void for_each_triplet(const std::byte* code, Visit visit) noexcept {
+  /// Triplets' fields of Width bits from bit First of the code on.
+  template <unsigned Width, std::size_t First>
+  KVCODEC_HD static void write_plane(const Bytes (&plane_fields)[chunks], std::byte* code) noexcept {
+    each_chunk<triplets>([&](std::size_t c, auto n) KVCODEC_INLINE {
+      write_fields<Width, n, First % 8, I>(plane_fields[c], code + First / 8 + 8 * Width * c);
+    });
+  }
+  template <unsigned Width, std::size_t First, std::size_t N>
+  KVCODEC_HD KVCODEC_INLINE static Bytes read_plane(const std::byte* code, std::size_t chunk) noexcept {
+    return read_fields<Width, N, First % 8, I>(code + First / 8 + 8 * Width * chunk);
+  }
+
+  /// f(block, x, y, z) with the decoded coordinates of sixteen triplets at a time; lanes beyond the last are any.
+  template <class F>
+  KVCODEC_HD KVCODEC_INLINE static void visit(const std::byte* code, F f) noexcept {
+    constexpr std::size_t cells = std::size_t{1} << (2 * magnitude_bits);
     const float* directions = table<OctahedralDirections<DirectionBits>>();
     const float* lengths = table<TripletLengths<D, LengthBits>>();
-    BitReader indices(code, 0);
-    BitReader signs(code, signs_in_index ? 0 : triplets * index_bits);
-    BitReader length_plane(code, length_in_index ? 0 : triplets * (index_bits + 2));
-    for (std::size_t t = 0; t < triplets; ++t) {
-      unsigned index = indices.get(index_bits);
-      const float* n = directions + 4 * (index & ((1u << (2 * magnitude_bits)) - 1u));
-      index >>= 2 * magnitude_bits;
-      unsigned sign = 0, length = 0;
-      if constexpr (length_in_index) length = index & ((1u << LengthBits) - 1u);
-      else length = length_plane.get(LengthBits);
-      if constexpr (signs_in_index) sign = index >> LengthBits;
-      else sign = signs.get(2);
-      const float rho = lengths[length];
-      const float x = rho * n[0], y = rho * n[1];
-      visit(t, float_from_bits(float_bits(x) ^ (sign & 1u) << 31), float_from_bits(float_bits(y) ^ (sign & 2u) << 30),
-            rho * n[2]);
-    }
+    [[maybe_unused]] BitReader wide(code, 0);
+    each_chunk<triplets>([&](std::size_t c, auto n) KVCODEC_INLINE {
+      [[maybe_unused]] Bytes index, signs, length;
+      if constexpr (index_bits <= 8) index = read_plane<index_bits, 0, n>(code, c);
+      if constexpr (!signs_in_index) signs = read_plane<2, triplets * index_bits, n>(code, c);
+      if constexpr (!length_in_index) length = read_plane<LengthBits, triplets * (index_bits + 2), n>(code, c);
+      unrolled<blocks_of<n>>([&](auto q) KVCODEC_INLINE {
+        const std::size_t b = 4 * c + q;
+        Ints field, sign, norm;
+        if constexpr (index_bits <= 8) {
+          field = S::template widen<q>(index);
+        } else {
+          std::int32_t each[lanes] = {};
+          for (std::size_t l = 0; l < lanes && lanes * b + l < triplets; ++l) each[l] = static_cast<std::int32_t>(wide.get(index_bits));
+          field = S::load_ints(each);
+        }
+        if constexpr (length_in_index)
+          norm = S::bit_and(S::template shift_right<2 * magnitude_bits>(field), S::broadcast_int((1 << LengthBits) - 1));
+        else norm = S::template widen<q>(length);
+        if constexpr (signs_in_index) sign = S::template shift_right<2 * magnitude_bits + LengthBits>(field);
+        else sign = S::template widen<q>(signs);
+        field = S::bit_and(field, S::broadcast_int(static_cast<std::int32_t>(cells) - 1));
+        const Floats rho = S::template lookup<std::size_t{1} << LengthBits>(lengths, norm);
+        f(b, S::template negate_if<0>(S::multiply(rho, S::template lookup<cells>(directions, field)), sign),
+          S::template negate_if<1>(S::multiply(rho, S::template lookup<cells>(directions + cells, field)), sign),
+          S::multiply(rho, S::template lookup<cells>(directions + 2 * cells, field)));
+      });
+    });
   }
 };
 

@@ -51,12 +51,12 @@ constexpr double mean_magnitude(std::size_t d) noexcept {
 // dim values, and the two scales.
 
 /// S = signs + Hadamard in rounds: O(d log d). One round is biased on sparse residuals, which two are not.
-template <std::size_t D, unsigned Rounds>
+template <std::size_t D, unsigned Rounds, Isa I = native_isa>
 class OrthogonalProjection {
  public:
   static constexpr std::size_t dim = D;
   static constexpr std::uint8_t kind = Rounds;
-  static constexpr float normaliser = SignedHadamard<D, Rounds>::scale;
+  static constexpr float normaliser = SignedHadamard<D, Rounds, I>::scale;
   static constexpr double unbiased = 1.0 / (static_cast<double>(D) * mean_magnitude(D));
   static constexpr double least_squares = mean_magnitude(D);
 
@@ -72,12 +72,12 @@ class OrthogonalProjection {
   }
 
  private:
-  SignedHadamard<D, Rounds> rotation_;
+  SignedHadamard<D, Rounds, I> rotation_;
 };
 
 /// S of independent N(0, 1) entries, as in the papers: the reference to compare with. O(d^2) a row and a query, and the
 /// codec is 4 d^2 bytes (64 KB at d = 128): not a thing to copy, or to put on a small stack.
-template <std::size_t D>
+template <std::size_t D, Isa I = native_isa>
 class GaussianProjection {
  public:
   static constexpr std::size_t dim = D;
@@ -95,12 +95,17 @@ class GaussianProjection {
   }
 
   KVCODEC_HD void project(const float* x, float* y) const noexcept {
-    for (std::size_t i = 0; i < D; ++i) y[i] = sum_of_products<D>(matrix_[i], x);
+    for (std::size_t i = 0; i < D; ++i) y[i] = sum_of_products<D, I>(matrix_[i], x);
   }
   KVCODEC_HD void back(const float* y, float* x) const noexcept {
     for (std::size_t j = 0; j < D; ++j) x[j] = 0.0f;
-    for (std::size_t i = 0; i < D; ++i)
-      for (std::size_t j = 0; j < D; ++j) x[j] = fma(matrix_[i][j], y[i], x[j]);
+    using S = Simd<I>;
+    for (std::size_t i = 0; i < D; ++i) {
+      const auto factor = S::broadcast(y[i]);
+      each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE {
+        store_floats<D, I>(S::fma(load_block<D, I>(matrix_[i], b), factor, load_block<D, I>(x, b)), x, b);
+      });
+    }
   }
 
  private:
@@ -114,6 +119,7 @@ class QjlQuantizer {
   static_assert(ResidualNorm == NormType::bfloat16 || ResidualNorm == NormType::float16,
                 "kvcodec: a residual's norm is stored as bfloat16 or float16");
   using Stored = NormReal<ResidualNorm>;
+  using S = Simd<isa_of<Inner>>;
   static constexpr std::size_t D = Inner::dim;
   static constexpr std::size_t inner_lifted = lifted_dim_of<Inner>;
   static constexpr std::size_t norm_at = Inner::code_bytes;
@@ -123,6 +129,7 @@ class QjlQuantizer {
 
  public:
   static constexpr std::size_t dim = D;
+  static constexpr Isa isa = isa_of<Inner>;
   static constexpr std::size_t code_bytes = Inner::code_bytes + 2 + bytes_for_bits(D);
   static constexpr std::string_view name = Inner::qjl_name;
   static constexpr std::string_view unrotated_name = [] {
@@ -147,45 +154,54 @@ class QjlQuantizer {
     inner_.encode(u, code);
     float residual[D], projected[D];
     inner_.decode(code, residual);
-    round_difference(u, residual, D);
-    const Stored norm = saturate_to<Stored>(square_root(sum_of_squares<D>(residual)));
+    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE {
+      store_floats<D, isa>(S::subtract(load_block<D, isa>(u, b), load_block<D, isa>(residual, b)), residual, b);
+    });
+    const Stored norm = saturate_to<Stored>(square_root(sum_of_squares<D, isa>(residual)));
     store_half(norm, code + norm_at);
     projection_.project(residual, projected);
-    std::uint8_t negative[D];
-    for (std::size_t i = 0; i < D; ++i) negative[i] = projected[i] < 0.0f ? 1 : 0;
-    pack<1, D>(negative, code + signs_at);
+    std::byte* signs = code + signs_at;
+    const auto zero = S::broadcast(0.0f);
+    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE {
+      const std::uint32_t negative = S::bits(S::greater(zero, load_block<D, isa>(projected, b)));
+      signs[2 * b] = static_cast<std::byte>(negative & 0xffu);
+      if (block_size<D>(b) > 8) signs[2 * b + 1] = static_cast<std::byte>(negative >> 8);
+    });
   }
 
   KVCODEC_HD void decode(const std::byte* code, float* u) const noexcept {
     inner_.decode(code, u);
     float signs[D], residual[D];
-    for (std::size_t i = 0; i < D; ++i) signs[i] = 1.0f;
-    for_each_sign(code, [&](std::size_t i, std::uint32_t flip) { signs[i] = float_from_bits(float_bits(1.0f) ^ flip); });
+    const auto one = S::broadcast(1.0f);
+    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { store_floats<D, isa>(S::negate(one, signs_of(code, b)), signs, b); });
     projection_.back(signs, residual);
-    const float factor = residual_norm(code) * static_cast<float>(scale * static_cast<double>(Projection::normaliser));
-    for (std::size_t i = 0; i < D; ++i) u[i] = fma(factor, residual[i], u[i]);
+    const auto factor = S::broadcast(residual_norm(code) * static_cast<float>(scale * static_cast<double>(Projection::normaliser)));
+    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE {
+      store_floats<D, isa>(S::fma(factor, load_block<D, isa>(residual, b), load_block<D, isa>(u, b)), u, b);
+    });
   }
 
   KVCODEC_HD void lift(float* q) const noexcept {
     if constexpr (inner_lifted > D) inner_.lift(q);
     projection_.project(q, q + inner_lifted);
-    for (std::size_t i = 0; i < D; ++i) q[inner_lifted + i] *= Projection::normaliser;
+    scale_by<D, isa>(q + inner_lifted, Projection::normaliser);
   }
 
   KVCODEC_HD float dot(const float* q, const std::byte* code) const noexcept {
-    float lane[lanes] = {};
-    for_each_sign(code, [&](std::size_t i, std::uint32_t flip) {
-      lane[i % lanes] += float_from_bits(float_bits(q[inner_lifted + i]) ^ flip);
+    auto sum = S::broadcast(0.0f);
+    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE {
+      sum = S::add(sum, S::negate(load_block<D, isa>(q + inner_lifted, b), signs_of(code, b)));
     });
     const float correction = residual_norm(code) * static_cast<float>(scale);
-    return multiply_add(correction, reduce(lane), direction_dot(inner_, q, code));
+    return multiply_add(correction, S::sum(sum), direction_dot(inner_, q, code));
   }
 
   KVCODEC_HD void accumulate(float weight, const std::byte* code, float* sum) const noexcept {
     direction_accumulate(inner_, weight, code, sum);
-    const float w = weight * residual_norm(code);
-    for_each_sign(code, [&](std::size_t i, std::uint32_t flip) {
-      sum[inner_lifted + i] += float_from_bits(float_bits(w) ^ flip);
+    const auto w = S::broadcast(weight * residual_norm(code));
+    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE {
+      float* to = sum + inner_lifted;
+      store_floats<D, isa>(S::add(load_block<D, isa>(to, b), S::negate(w, signs_of(code, b))), to, b);
     });
   }
 
@@ -204,16 +220,11 @@ class QjlQuantizer {
     return to_float(load_half<Stored>(code + norm_at));
   }
 
-  /// visit(i, flip): flip is the sign bit of a float, set where sign i is -1.
-  template <class Visit>
-  KVCODEC_HD static void for_each_sign(const std::byte* code, Visit visit) noexcept {
-    const std::byte* signs = code + signs_at;
-    for (std::size_t i = 0; i < D / lanes * lanes; i += lanes) {
-      const auto bits = static_cast<std::uint32_t>(signs[i / 8]) | static_cast<std::uint32_t>(signs[i / 8 + 1]) << 8;
-      for (std::size_t l = 0; l < lanes; ++l) visit(i + l, (bits >> l & 1u) << 31);
-    }
-    for (std::size_t i = D / lanes * lanes; i < D; ++i)
-      visit(i, (static_cast<std::uint32_t>(signs[i / 8]) >> (i % 8) & 1u) << 31);
+  /// The signs of block b, bit l of coordinate 16 b + l.
+  KVCODEC_HD static std::uint32_t signs_of(const std::byte* code, std::size_t b) noexcept {
+    const std::byte* signs = code + signs_at + 2 * b;
+    const auto low = static_cast<std::uint32_t>(signs[0]);
+    return block_size<D>(b) > 8 ? low | static_cast<std::uint32_t>(signs[1]) << 8 : low;
   }
 
   Inner inner_;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace kvcodec {
 inline namespace KVCODEC_ISA_NAMESPACE {
@@ -33,6 +34,49 @@ struct Simd<Isa::avx2> {
   static Floats load(const float* x) noexcept { return {_mm256_loadu_ps(x), _mm256_loadu_ps(x + 8)}; }
   static Floats load_part(const float* x, std::size_t n) noexcept {
     return {_mm256_maskload_ps(x, first(n)), n > 8 ? _mm256_maskload_ps(x + 8, first(n - 8)) : _mm256_setzero_ps()};
+  }
+  template <std::size_t N>
+  static Floats repeat(const float* x) noexcept {
+    static_assert(N == 1 || N == 2 || N == 4 || N == 8);
+    __m256 r;
+    if constexpr (N == 1) r = _mm256_set1_ps(*x);
+    if constexpr (N == 2) r = _mm256_castpd_ps(_mm256_broadcast_sd(reinterpret_cast<const double*>(x)));
+    if constexpr (N == 4) r = _mm256_broadcast_ps(reinterpret_cast<const __m128*>(x));
+    if constexpr (N == 8) r = _mm256_loadu_ps(x);
+    return {r, r};
+  }
+  template <class Half>
+  static Floats load_halves(const std::byte* from, std::size_t n) noexcept {
+    std::byte copy[32] = {};
+    if (n < 16) {
+      std::memcpy(copy, from, 2 * n);
+      from = copy;
+    }
+    const auto eight = [](const std::byte* p) {
+      const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+      if constexpr (std::is_same_v<Half, float16>) return _mm256_cvtph_ps(halves);
+      else return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+    };
+    return {eight(from), eight(from + 16)};
+  }
+  template <class Half>
+  static void store_halves(Floats a, std::byte* to, std::size_t n) noexcept {
+    const __m256 limit = _mm256_set1_ps(max_finite<Half>());
+    const auto eight = [&](__m256 x) {
+      x = _mm256_min_ps(_mm256_max_ps(x, _mm256_sub_ps(_mm256_setzero_ps(), limit)), limit);
+      if constexpr (std::is_same_v<Half, float16>) {
+        return _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT);
+      } else {
+        const __m256i u = _mm256_castps_si256(x), odd = _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
+        const __m256i r = _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(u, odd), _mm256_set1_epi32(0x7fff)), 16);
+        return _mm_packus_epi32(_mm256_castsi256_si128(r), _mm256_extracti128_si256(r, 1));
+      }
+    };
+    std::byte copy[32];
+    std::byte* const whole = n < 16 ? copy : to;
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(whole), eight(a.low));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(whole + 16), eight(a.high));
+    if (n < 16) std::memcpy(to, copy, 2 * n);
   }
   static void store(Floats a, float* x) noexcept {
     _mm256_storeu_ps(x, a.low);
@@ -61,12 +105,19 @@ struct Simd<Isa::avx2> {
     return {_mm256_andnot_ps(sign, a.low), _mm256_andnot_ps(sign, a.high)};
   }
   static Floats maximum(Floats a, Floats b) noexcept { return {_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)}; }
+  static Floats minimum(Floats a, Floats b) noexcept { return {_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)}; }
   static Floats negate(Floats a, std::uint32_t bits) noexcept {
     const __m256i to_top = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
     const __m256i sign = _mm256_set1_epi32(static_cast<int>(0x80000000u));
     const __m256i low = _mm256_and_si256(_mm256_sllv_epi32(_mm256_set1_epi32(static_cast<int>(bits)), to_top), sign);
     const __m256i high = _mm256_and_si256(_mm256_sllv_epi32(_mm256_set1_epi32(static_cast<int>(bits >> 8)), to_top), sign);
     return {_mm256_xor_ps(a.low, _mm256_castsi256_ps(low)), _mm256_xor_ps(a.high, _mm256_castsi256_ps(high))};
+  }
+  template <unsigned Bit>
+  static Floats negate_if(Floats a, Ints flags) noexcept {
+    const __m256i sign = _mm256_set1_epi32(static_cast<int>(0x80000000u));
+    return {_mm256_xor_ps(a.low, _mm256_castsi256_ps(_mm256_and_si256(_mm256_slli_epi32(flags.low, 31 - Bit), sign))),
+            _mm256_xor_ps(a.high, _mm256_castsi256_ps(_mm256_and_si256(_mm256_slli_epi32(flags.high, 31 - Bit), sign)))};
   }
   static Floats select(Mask m, Floats a, Floats b) noexcept {
     return {_mm256_blendv_ps(b.low, a.low, m.low), _mm256_blendv_ps(b.high, a.high, m.high)};
@@ -107,8 +158,27 @@ struct Simd<Isa::avx2> {
     join_8(x.high, y.high, z.high, b.high, c.low, c.high);
   }
 
+  static void interleave(Floats a, Floats b, Floats& low, Floats& high) noexcept {
+    const auto eight = [](__m256 x, __m256 y) {
+      const __m256 outer = _mm256_unpacklo_ps(x, y), inner = _mm256_unpackhi_ps(x, y);
+      return Floats{_mm256_permute2f128_ps(outer, inner, 0x20), _mm256_permute2f128_ps(outer, inner, 0x31)};
+    };
+    low = eight(a.low, b.low);
+    high = eight(a.high, b.high);
+  }
+  static void deinterleave(Floats a, Floats b, Floats& even, Floats& odd) noexcept {
+    // Shuffling works within 128 bits: a pair of x, one of y, another of x, another of y.
+    const auto in_order = [](__m256 x) { return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xd8)); };
+    even = {in_order(_mm256_shuffle_ps(a.low, a.high, 0x88)), in_order(_mm256_shuffle_ps(b.low, b.high, 0x88))};
+    odd = {in_order(_mm256_shuffle_ps(a.low, a.high, 0xdd)), in_order(_mm256_shuffle_ps(b.low, b.high, 0xdd))};
+  }
+
   // Masks
 
+  template <std::size_t N>
+  static Mask first_lanes() noexcept {
+    return {_mm256_castsi256_ps(first(N)), _mm256_castsi256_ps(first(N > 8 ? N - 8 : 0))};
+  }
   static Mask greater(Floats a, Floats b) noexcept {
     return {_mm256_cmp_ps(a.low, b.low, _CMP_GT_OQ), _mm256_cmp_ps(a.high, b.high, _CMP_GT_OQ)};
   }
@@ -148,6 +218,19 @@ struct Simd<Isa::avx2> {
     const __m256i zero = _mm256_castps_si256(magic);
     return {_mm256_sub_epi32(_mm256_castps_si256(_mm256_add_ps(a.low, magic)), zero),
             _mm256_sub_epi32(_mm256_castps_si256(_mm256_add_ps(a.high, magic)), zero)};
+  }
+  static Ints load_ints(const std::int32_t* x) noexcept {
+    const auto* p = reinterpret_cast<const __m256i*>(x);
+    return {_mm256_loadu_si256(p), _mm256_loadu_si256(p + 1)};
+  }
+  template <std::size_t From = 0>
+  static Ints load_ints(const std::uint8_t* x) noexcept {
+    const __m128i bytes = _mm_srli_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)), From);
+    return {_mm256_cvtepu8_epi32(bytes), _mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8))};
+  }
+  static void store(Ints a, std::uint8_t* x) noexcept {
+    const auto words = [](__m256i v) { return _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)); };
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(x), _mm_packus_epi16(words(a.low), words(a.high)));
   }
   static void store(Ints a, std::int32_t* x) noexcept {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(x), a.low);
@@ -240,6 +323,15 @@ struct Simd<Isa::avx2> {
       return r;
     }
   }
+  template <unsigned Bit>
+  static Bytes negate_where(Bytes a, Bytes flags) noexcept {
+    const __m256i bit = _mm256_set1_epi8(static_cast<char>(1u << Bit));
+    const auto one = [&](__m256i x, __m256i f) {
+      const __m256i m = _mm256_cmpeq_epi8(_mm256_and_si256(f, bit), bit);
+      return _mm256_sub_epi8(_mm256_xor_si256(x, m), m);
+    };
+    return {one(a.low, flags.low), one(a.high, flags.high)};
+  }
   static constexpr std::int32_t bias = 0;
   static Ints dot4(Ints sum, Bytes a, Bytes b) noexcept {
     // maddubs takes an unsigned first operand; |a| <= 127 keeps its words below saturation.
@@ -248,6 +340,39 @@ struct Simd<Isa::avx2> {
       return _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(x), _mm256_sign_epi8(y, x)), ones);
     };
     return {_mm256_add_epi32(sum.low, one(a.low, b.low)), _mm256_add_epi32(sum.high, one(a.high, b.high))};
+  }
+  template <unsigned Width, unsigned Shift>
+  static Bytes field(Bytes a, Bytes b) noexcept {
+    const auto one = [](__m256i x, __m256i y) {
+      const __m256i mask = _mm256_set1_epi8(static_cast<char>((1u << Width) - 1));
+      __m256i r = Shift == 0 ? x : _mm256_srli_epi16(x, Shift);
+      if constexpr (Shift + Width > 8) {
+        const __m256i first = _mm256_set1_epi8(static_cast<char>((1u << (8 - Shift)) - 1));
+        r = _mm256_or_si256(_mm256_and_si256(r, first), _mm256_andnot_si256(first, _mm256_slli_epi16(y, 8 - Shift)));
+      }
+      return _mm256_and_si256(r, mask);
+    };
+    return {one(a.low, b.low), one(a.high, b.high)};
+  }
+  static constexpr unsigned lookup_bits = 4;
+  /// Words: all bytes with the odd ones 256-fold, and the odd ones alone.
+  struct Sums {
+    __m256i all[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()}, odd[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+  };
+  static void add_bytes(Sums& sum, Bytes a) noexcept {
+    sum.all[0] = _mm256_add_epi16(sum.all[0], a.low);
+    sum.all[1] = _mm256_add_epi16(sum.all[1], a.high);
+    sum.odd[0] = _mm256_add_epi16(sum.odd[0], _mm256_srli_epi16(a.low, 8));
+    sum.odd[1] = _mm256_add_epi16(sum.odd[1], _mm256_srli_epi16(a.high, 8));
+    asm("" : "+x"(sum.all[0]), "+x"(sum.all[1]), "+x"(sum.odd[0]), "+x"(sum.odd[1]));  // in this order: fewer spills
+  }
+  static void widen_sums(const Sums& sum, Ints (&out)[4]) noexcept {
+    for (std::size_t h = 0; h < 2; ++h) {
+      const __m256i even = _mm256_sub_epi16(sum.all[h], _mm256_slli_epi16(sum.odd[h], 8));
+      const __m256i low = _mm256_unpacklo_epi16(even, sum.odd[h]), high = _mm256_unpackhi_epi16(even, sum.odd[h]);
+      out[2 * h] = {_mm256_cvtepu16_epi32(_mm256_castsi256_si128(low)), _mm256_cvtepu16_epi32(_mm256_castsi256_si128(high))};
+      out[2 * h + 1] = {_mm256_cvtepu16_epi32(_mm256_extracti128_si256(low, 1)), _mm256_cvtepu16_epi32(_mm256_extracti128_si256(high, 1))};
+    }
   }
   static Bytes broadcast4(std::uint32_t four) noexcept {
     return {_mm256_set1_epi32(static_cast<int>(four)), _mm256_set1_epi32(static_cast<int>(four))};

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #if defined(__GNUC__) && !defined(__clang__)
 // g++ 12 takes its own intrinsics, where they start from an undefined register, for reads of uninitialised memory.
@@ -46,6 +47,34 @@ struct Simd<Isa::avx512> {
 
   static Floats load(const float* x) noexcept { return _mm512_loadu_ps(x); }
   static Floats load_part(const float* x, std::size_t n) noexcept { return _mm512_maskz_loadu_ps(first(n), x); }
+  template <std::size_t N>
+  static Floats repeat(const float* x) noexcept {
+    static_assert(N == 1 || N == 2 || N == 4 || N == 8);
+    if constexpr (N == 1) return _mm512_set1_ps(*x);
+    if constexpr (N == 2) return _mm512_broadcast_f32x2(_mm_castpd_ps(_mm_load_sd(reinterpret_cast<const double*>(x))));
+    if constexpr (N == 4) return _mm512_broadcast_f32x4(_mm_loadu_ps(x));
+    if constexpr (N == 8) return _mm512_broadcast_f32x8(_mm256_loadu_ps(x));
+  }
+  template <class Half>
+  static Floats load_halves(const std::byte* from, std::size_t n) noexcept {
+    const __m256i halves = _mm256_maskz_loadu_epi16(first(n), from);
+    if constexpr (std::is_same_v<Half, float16>) return _mm512_cvtph_ps(halves);
+    else return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+  }
+  template <class Half>
+  static void store_halves(Floats a, std::byte* to, std::size_t n) noexcept {
+    const __m512 limit = _mm512_set1_ps(max_finite<Half>());
+    const __m512 bounded = _mm512_min_ps(_mm512_max_ps(a, _mm512_sub_ps(_mm512_setzero_ps(), limit)), limit);
+    __m256i halves;
+    if constexpr (std::is_same_v<Half, float16>) {
+      halves = _mm512_cvtps_ph(bounded, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    } else {
+      const __m512i u = _mm512_castps_si512(bounded);
+      const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
+      halves = _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_add_epi32(_mm512_add_epi32(u, odd), _mm512_set1_epi32(0x7fff)), 16));
+    }
+    _mm256_mask_storeu_epi16(to, first(n), halves);
+  }
   static void store(Floats a, float* x) noexcept { _mm512_storeu_ps(x, a); }
   static void store_part(Floats a, float* x, std::size_t n) noexcept { _mm512_mask_storeu_ps(x, first(n), a); }
   static Floats broadcast(float x) noexcept { return _mm512_set1_ps(x); }
@@ -62,9 +91,15 @@ struct Simd<Isa::avx512> {
   static Floats root(Floats a) noexcept { return _mm512_sqrt_ps(a); }
   static Floats magnitude(Floats a) noexcept { return _mm512_abs_ps(a); }
   static Floats maximum(Floats a, Floats b) noexcept { return _mm512_max_ps(a, b); }
+  static Floats minimum(Floats a, Floats b) noexcept { return _mm512_min_ps(a, b); }
   static Floats negate(Floats a, std::uint32_t bits) noexcept {
     const __m512 sign = _mm512_set1_ps(-0.0f);
     return _mm512_mask_xor_ps(a, static_cast<__mmask16>(bits), a, sign);
+  }
+  template <unsigned Bit>
+  static Floats negate_if(Floats a, Ints flags) noexcept {
+    const __m512i sign = _mm512_and_si512(_mm512_slli_epi32(flags.v, 31 - Bit), _mm512_set1_epi32(static_cast<int>(0x80000000u)));
+    return _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(a), sign));
   }
   static Floats select(Mask m, Floats a, Floats b) noexcept { return _mm512_mask_blend_ps(m, b, a); }
   template <std::size_t Stride>
@@ -87,6 +122,10 @@ struct Simd<Isa::avx512> {
   static Floats lookup(const float* table, Ints i) noexcept {
     if constexpr (N <= 16) return _mm512_permutexvar_ps(i.v, _mm512_maskz_loadu_ps(first(N), table));
     else if constexpr (N == 32) return _mm512_permutex2var_ps(load(table), i.v, load(table + 16));
+    else if constexpr (N == 64)
+      return _mm512_mask_blend_ps(_mm512_test_epi32_mask(i.v, _mm512_set1_epi32(32)),
+                                  _mm512_permutex2var_ps(load(table), i.v, load(table + 16)),
+                                  _mm512_permutex2var_ps(load(table + 32), i.v, load(table + 48)));
     else return _mm512_i32gather_ps(i.v, table, 4);
   }
   static void split_triplets(Floats a, Floats b, Floats c, Floats& x, Floats& y, Floats& z) noexcept {
@@ -107,8 +146,21 @@ struct Simd<Isa::avx512> {
     c = _mm512_mask_permutexvar_ps(c, 0x9249, _mm512_setr_epi32(10, 0, 0, 11, 0, 0, 12, 0, 0, 13, 0, 0, 14, 0, 0, 15), z);
   }
 
+  static void interleave(Floats a, Floats b, Floats& low, Floats& high) noexcept {
+    low = _mm512_permutex2var_ps(a, _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), b);
+    high = _mm512_permutex2var_ps(a, _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31), b);
+  }
+  static void deinterleave(Floats a, Floats b, Floats& even, Floats& odd) noexcept {
+    even = _mm512_permutex2var_ps(a, _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), b);
+    odd = _mm512_permutex2var_ps(a, _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31), b);
+  }
+
   // Masks
 
+  template <std::size_t N>
+  static Mask first_lanes() noexcept {
+    return first(N);
+  }
   static Mask greater(Floats a, Floats b) noexcept { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
   static Mask differ(Mask a, Mask b) noexcept { return static_cast<Mask>(a ^ b); }
   static std::uint32_t bits(Mask a) noexcept { return a; }
@@ -136,7 +188,15 @@ struct Simd<Isa::avx512> {
   static Ints round_to_ints(Floats a) noexcept {
     return {_mm512_cvt_roundps_epi32(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
   }
+  static Ints load_ints(const std::int32_t* x) noexcept { return {_mm512_loadu_si512(x)}; }
+  template <std::size_t From = 0>
+  static Ints load_ints(const std::uint8_t* x) noexcept {
+    return {_mm512_cvtepu8_epi32(_mm_srli_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)), From))};
+  }
   static void store(Ints a, std::int32_t* x) noexcept { _mm512_storeu_si512(x, a.v); }
+  static void store(Ints a, std::uint8_t* x) noexcept {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(x), _mm512_cvtepi32_epi8(a.v));
+  }
 
   // Bytes
 
@@ -218,6 +278,11 @@ struct Simd<Isa::avx512> {
       return {r};
     }
   }
+  template <unsigned Bit>
+  static Bytes negate_where(Bytes a, Bytes flags) noexcept {
+    const __mmask64 m = _mm512_test_epi8_mask(flags.v, _mm512_set1_epi8(static_cast<char>(1u << Bit)));
+    return {_mm512_mask_sub_epi8(a.v, m, _mm512_setzero_si512(), a.v)};
+  }
   /// dpbusd takes an unsigned first operand: 128 above the signed value.
   static constexpr std::int32_t bias = 128;
   static Ints dot4(Ints sum, Bytes a, Bytes b) noexcept {
@@ -230,6 +295,34 @@ struct Simd<Isa::avx512> {
     const __m512i odd = _mm512_madd_epi16(_mm512_srli_epi16(a.v, 8), _mm512_srai_epi16(b.v, 8));
     return {_mm512_add_epi32(sum.v, _mm512_add_epi32(even, odd))};
 #endif
+  }
+  template <unsigned Width, unsigned Shift>
+  static Bytes field(Bytes a, Bytes b) noexcept {
+    const __m512i mask = _mm512_set1_epi8(static_cast<char>((1u << Width) - 1));
+    __m512i r = Shift == 0 ? a.v : _mm512_srli_epi16(a.v, Shift);
+    if constexpr (Shift + Width > 8)  // of the first byte its upper bits, of the second what is above them
+      r = _mm512_ternarylogic_epi32(_mm512_set1_epi8(static_cast<char>((1u << (8 - Shift)) - 1)), r, _mm512_slli_epi16(b.v, 8 - Shift), 0xca);
+    if constexpr (has_vbmi && (Width == 6 || Width == 7)) return {r};  // which the look-up does not see
+    else return {_mm512_and_si512(r, mask)};
+  }
+  static constexpr unsigned lookup_bits = has_vbmi ? 7 : 4;
+  /// Words: all bytes with the odd ones 256-fold, and the odd ones alone.
+  struct Sums {
+    __m512i all = _mm512_setzero_si512(), odd = _mm512_setzero_si512();
+  };
+  static void add_bytes(Sums& sum, Bytes a) noexcept {
+    sum.all = _mm512_add_epi16(sum.all, a.v);
+    sum.odd = _mm512_add_epi16(sum.odd, _mm512_srli_epi16(a.v, 8));
+    asm("" : "+v"(sum.all), "+v"(sum.odd));  // or g++ adds them up in another order, and spills: 5.7 for 1.4 ns a row
+  }
+  static void widen_sums(const Sums& sum, Ints (&out)[4]) noexcept {
+    const __m512i even = _mm512_sub_epi16(sum.all, _mm512_slli_epi16(sum.odd, 8));
+    const __m512i low = _mm512_unpacklo_epi16(even, sum.odd), high = _mm512_unpackhi_epi16(even, sum.odd);
+    const auto quarter = [&](auto q) KVCODEC_INLINE {
+      return _mm512_cvtepu16_epi32(_mm256_inserti128_si256(_mm256_castsi128_si256(_mm512_extracti32x4_epi32(low, q)),
+                                                           _mm512_extracti32x4_epi32(high, q), 1));
+    };
+    unrolled<4>([&](auto q) KVCODEC_INLINE { out[q].v = quarter(q); });
   }
   static Bytes broadcast4(std::uint32_t four) noexcept { return {_mm512_set1_epi32(static_cast<int>(four))}; }
   static Ints sum_rows(const Ints (&a)[16]) noexcept {

@@ -23,7 +23,7 @@ struct Simd<Isa::scalar> {
     std::int32_t lane[16];
   };
   struct Mask {
-    bool lane[16];
+    std::int32_t lane[16];  // 0 or -1
   };
   struct Bytes {
     std::uint8_t lane[64];
@@ -36,6 +36,20 @@ struct Simd<Isa::scalar> {
     Floats r = {};
     for (std::size_t l = 0; l < n; ++l) r.lane[l] = x[l];
     return r;
+  }
+  template <std::size_t N>
+  KVCODEC_HD static Floats repeat(const float* x) noexcept {
+    return each([&](std::size_t l) { return x[l % N]; });
+  }
+  template <class Half>
+  KVCODEC_HD static Floats load_halves(const std::byte* from, std::size_t n) noexcept {
+    Floats r = {};
+    for (std::size_t l = 0; l < n; ++l) r.lane[l] = to_float(load_half<Half>(from + 2 * l));
+    return r;
+  }
+  template <class Half>
+  KVCODEC_HD static void store_halves(Floats a, std::byte* to, std::size_t n) noexcept {
+    for (std::size_t l = 0; l < n; ++l) store_half(saturate_to<Half>(a.lane[l]), to + 2 * l);
   }
   KVCODEC_HD static void store(Floats a, float* x) noexcept { store_part(a, x, 16); }
   KVCODEC_HD static void store_part(Floats a, float* x, std::size_t n) noexcept {
@@ -79,11 +93,20 @@ struct Simd<Isa::scalar> {
   KVCODEC_HD static Floats maximum(Floats a, Floats b) noexcept {
     return each([&](std::size_t l) { return a.lane[l] > b.lane[l] ? a.lane[l] : b.lane[l]; });
   }
+  KVCODEC_HD static Floats minimum(Floats a, Floats b) noexcept {
+    return each([&](std::size_t l) { return a.lane[l] < b.lane[l] ? a.lane[l] : b.lane[l]; });
+  }
   KVCODEC_HD static Floats negate(Floats a, std::uint32_t bits) noexcept {
     return each([&](std::size_t l) { return float_from_bits(float_bits(a.lane[l]) ^ (bits >> l & 1u) << 31); });
   }
+  template <unsigned Bit>
+  KVCODEC_HD static Floats negate_if(Floats a, Ints flags) noexcept {
+    return each([&](std::size_t l) {
+      return float_from_bits(float_bits(a.lane[l]) ^ (static_cast<std::uint32_t>(flags.lane[l]) >> Bit & 1u) << 31);
+    });
+  }
   KVCODEC_HD static Floats select(Mask m, Floats a, Floats b) noexcept {
-    return each([&](std::size_t l) { return m.lane[l] ? a.lane[l] : b.lane[l]; });
+    return each([&](std::size_t l) { return m.lane[l] != 0 ? a.lane[l] : b.lane[l]; });
   }
   template <std::size_t Stride>
   KVCODEC_HD static Floats butterfly(Floats a) noexcept {
@@ -121,21 +144,44 @@ struct Simd<Isa::scalar> {
     }
   }
 
+  KVCODEC_HD static void interleave(Floats a, Floats b, Floats& low, Floats& high) noexcept {
+    for (std::size_t l = 0; l < 8; ++l) {
+      low.lane[2 * l] = a.lane[l];
+      low.lane[2 * l + 1] = b.lane[l];
+      high.lane[2 * l] = a.lane[8 + l];
+      high.lane[2 * l + 1] = b.lane[8 + l];
+    }
+  }
+  KVCODEC_HD static void deinterleave(Floats a, Floats b, Floats& even, Floats& odd) noexcept {
+    for (std::size_t l = 0; l < 8; ++l) {
+      even.lane[l] = a.lane[2 * l];
+      odd.lane[l] = a.lane[2 * l + 1];
+      even.lane[8 + l] = b.lane[2 * l];
+      odd.lane[8 + l] = b.lane[2 * l + 1];
+    }
+  }
+
   // Masks
 
+  template <std::size_t N>
+  KVCODEC_HD static Mask first_lanes() noexcept {
+    Mask r;
+    for (std::size_t l = 0; l < 16; ++l) r.lane[l] = static_cast<int>(l) < static_cast<int>(N) ? -1 : 0;
+    return r;
+  }
   KVCODEC_HD static Mask greater(Floats a, Floats b) noexcept {
     Mask r;
-    for (std::size_t l = 0; l < 16; ++l) r.lane[l] = a.lane[l] > b.lane[l];
+    for (std::size_t l = 0; l < 16; ++l) r.lane[l] = a.lane[l] > b.lane[l] ? -1 : 0;
     return r;
   }
   KVCODEC_HD static Mask differ(Mask a, Mask b) noexcept {
     Mask r;
-    for (std::size_t l = 0; l < 16; ++l) r.lane[l] = a.lane[l] != b.lane[l];
+    for (std::size_t l = 0; l < 16; ++l) r.lane[l] = a.lane[l] ^ b.lane[l];
     return r;
   }
   KVCODEC_HD static std::uint32_t bits(Mask a) noexcept {
     std::uint32_t r = 0;
-    for (std::size_t l = 0; l < 16; ++l) r |= static_cast<std::uint32_t>(a.lane[l]) << l;
+    for (std::size_t l = 0; l < 16; ++l) r |= (static_cast<std::uint32_t>(a.lane[l]) & 1u) << l;
     return r;
   }
 
@@ -165,10 +211,10 @@ struct Simd<Isa::scalar> {
     return each_int([&](std::size_t l) { return a.lane[l] < low ? low : a.lane[l] > high ? high : a.lane[l]; });
   }
   KVCODEC_HD static Ints count(Ints a, Mask m) noexcept {
-    return each_int([&](std::size_t l) { return a.lane[l] + (m.lane[l] ? 1 : 0); });
+    return each_int([&](std::size_t l) { return a.lane[l] - m.lane[l]; });
   }
   KVCODEC_HD static Ints select(Mask m, Ints a, Ints b) noexcept {
-    return each_int([&](std::size_t l) { return m.lane[l] ? a.lane[l] : b.lane[l]; });
+    return each_int([&](std::size_t l) { return m.lane[l] != 0 ? a.lane[l] : b.lane[l]; });
   }
   KVCODEC_HD static Floats to_floats(Ints a) noexcept {
     return each([&](std::size_t l) { return static_cast<float>(a.lane[l]); });
@@ -179,8 +225,18 @@ struct Simd<Isa::scalar> {
       return static_cast<std::int32_t>(float_bits(a.lane[l] + 12582912.0f)) - static_cast<std::int32_t>(0x4b400000);
     });
   }
+  KVCODEC_HD static Ints load_ints(const std::int32_t* x) noexcept {
+    return each_int([&](std::size_t l) { return x[l]; });
+  }
+  template <std::size_t From = 0>
+  KVCODEC_HD static Ints load_ints(const std::uint8_t* x) noexcept {
+    return each_int([&](std::size_t l) { return From + l < 16 ? std::int32_t{x[From + l]} : 0; });
+  }
   KVCODEC_HD static void store(Ints a, std::int32_t* x) noexcept {
     for (std::size_t l = 0; l < 16; ++l) x[l] = a.lane[l];
+  }
+  KVCODEC_HD static void store(Ints a, std::uint8_t* x) noexcept {
+    for (std::size_t l = 0; l < 16; ++l) x[l] = static_cast<std::uint8_t>(a.lane[l]);
   }
 
   // Bytes
@@ -224,6 +280,12 @@ struct Simd<Isa::scalar> {
     for (std::size_t l = 0; l < 64; ++l) r.lane[l] = table[i.lane[l] % N];
     return r;
   }
+  template <unsigned Bit>
+  KVCODEC_HD static Bytes negate_where(Bytes a, Bytes flags) noexcept {
+    Bytes r;
+    for (std::size_t l = 0; l < 64; ++l) r.lane[l] = static_cast<std::uint8_t>(flags.lane[l] >> Bit & 1u ? 256u - a.lane[l] : a.lane[l]);
+    return r;
+  }
   /// What dot4's first operand is above its value.
   static constexpr std::int32_t bias = 0;
   KVCODEC_HD static Ints dot4(Ints sum, Bytes a, Bytes b) noexcept {
@@ -233,6 +295,24 @@ struct Simd<Isa::scalar> {
         s += static_cast<std::int32_t>(static_cast<std::int8_t>(a.lane[k])) * static_cast<std::int8_t>(b.lane[k]);
       return s;
     });
+  }
+  template <unsigned Width, unsigned Shift>
+  KVCODEC_HD static Bytes field(Bytes a, Bytes b) noexcept {
+    Bytes r;
+    for (std::size_t l = 0; l < 64; ++l)
+      r.lane[l] = static_cast<std::uint8_t>((a.lane[l] | static_cast<unsigned>(b.lane[l]) << 8) >> Shift & ((1u << Width) - 1));
+    return r;
+  }
+  /// The largest power of two whose look-up of bytes is one or two instructions.
+  static constexpr unsigned lookup_bits = 8;
+  struct Sums {
+    std::uint16_t lane[64];
+  };
+  KVCODEC_HD static void add_bytes(Sums& sum, Bytes a) noexcept {
+    for (std::size_t l = 0; l < 64; ++l) sum.lane[l] = static_cast<std::uint16_t>(sum.lane[l] + a.lane[l]);
+  }
+  KVCODEC_HD static void widen_sums(const Sums& sum, Ints (&out)[4]) noexcept {
+    for (std::size_t l = 0; l < 64; ++l) out[l / 16].lane[l % 16] = sum.lane[l];
   }
   KVCODEC_HD static Bytes broadcast4(std::uint32_t four) noexcept {
     Bytes r;

@@ -12,6 +12,7 @@
 
 #include "../arithmetic.hpp"
 #include "../codebook/table.hpp"
+#include "../simd/vector.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -74,77 +75,111 @@ struct PaleyFactor {
   }
 };
 
-/// x <- H_N x, N a power of two, unnormalised. O(N log N). Its own transpose.
-template <std::size_t N>
-KVCODEC_HD inline void walsh_hadamard(float* x) noexcept {
-  static_assert(N > 0 && (N & (N - 1)) == 0);
-  constexpr std::size_t block = N < 16 ? N : 16;
-  for (std::size_t stride = N / 2; stride >= block; stride /= 2) {
-    for (std::size_t i = 0; i < N; i += 2 * stride) {
-      for (std::size_t j = i; j < i + stride; ++j) {
-        const float a = x[j], b = x[j + stride];
-        x[j] = a + b;
-        x[j + stride] = a - b;
-      }
-    }
-  }
-  // Strides below a vector's width: each step takes the halves of a block and interleaves their sums and differences,
-  // which is the same butterfly and leaves natural order after log2(block) steps, in a form that vectorises.
-  for (std::size_t i = 0; i < N; i += block) {
-    float from[block], to[block];
-    for (std::size_t j = 0; j < block; ++j) from[j] = x[i + j];
-    for (std::size_t step = 1; step < block; step *= 2) {
-      for (std::size_t j = 0; j < block / 2; ++j) {
-        to[2 * j] = from[j] + from[j + block / 2];
-        to[2 * j + 1] = from[j] - from[j + block / 2];
-      }
-      for (std::size_t j = 0; j < block; ++j) from[j] = to[j];
-    }
-    for (std::size_t j = 0; j < block; ++j) x[i + j] = from[j];
-  }
-}
-
-/// x <- (H_M (x) I_N) x, or with its transpose: N columns of M values each. O(M^2 N), M <= 36.
-template <std::size_t M, std::size_t N, bool Transposed>
-KVCODEC_HD inline void paley(float* x) noexcept {
-  constexpr std::size_t width = N < 16 ? N : 16;
-  constexpr std::size_t rows = 4;  // at once: each is a chain of dependent additions
-  const float* h = table<PaleyFactor<M>>();
-  for (std::size_t column = 0; column < N; column += width) {
-    float out[M * width];
-    for (std::size_t row = 0; row < M; row += rows) {
-      float sum[rows][width] = {};
-      for (std::size_t a = 0; a < M; ++a) {
-        for (std::size_t r = 0; r < rows; ++r) {
-          const float sign = Transposed ? h[a * M + row + r] : h[(row + r) * M + a];
-          for (std::size_t j = 0; j < width; ++j) sum[r][j] += sign * x[a * N + column + j];
-        }
-      }
-      for (std::size_t r = 0; r < rows; ++r)
-        for (std::size_t j = 0; j < width; ++j) out[(row + r) * width + j] = sum[r][j];
-    }
-    for (std::size_t row = 0; row < M; ++row)
-      for (std::size_t j = 0; j < width; ++j) x[row * N + column + j] = out[row * width + j];
-  }
-}
-
 template <std::size_t D>
 inline constexpr std::size_t factor_of = hadamard_factor(D);  // a variable: device code may not call the host's function
 
-/// x <- H_D x, unnormalised.
-template <std::size_t D>
+namespace detail {
+
+/// The signs of H_M (x) I_N: bit l of entry [a][b] is set where lane l of output block b takes minus its input of row a.
+template <std::size_t M, std::size_t N, bool Transposed>
+struct PaleySigns {
+  static constexpr std::size_t blocks = (M * N + lanes - 1) / lanes;
+  static constexpr Table<std::uint16_t, M * blocks> make() noexcept {
+    constexpr auto h = PaleyFactor<M>::make();
+    Table<std::uint16_t, M * blocks> signs{};
+    for (std::size_t a = 0; a < M; ++a) {
+      for (std::size_t i = 0; i < M * N; ++i) {
+        const std::size_t row = i / N;
+        const float entry = Transposed ? h.value[a * M + row] : h.value[row * M + a];
+        if (entry < 0) signs.value[a * blocks + i / lanes] |= static_cast<std::uint16_t>(1u << (i % lanes));
+      }
+    }
+    return signs;
+  }
+};
+
+/// The butterflies between blocks: strides Stride down to 16.
+template <Isa I, std::size_t Blocks, std::size_t Stride>
+KVCODEC_HD KVCODEC_INLINE inline void between_blocks(typename Simd<I>::Floats* v) noexcept {
+  using S = Simd<I>;
+  if constexpr (Stride >= lanes) {
+    constexpr std::size_t s = Stride / lanes;
+    each_block<Blocks / 2>([&](std::size_t k) KVCODEC_INLINE {
+      const std::size_t i = k / s * (2 * s) + k % s;
+      const auto a = v[i], b = v[i + s];
+      v[i] = S::add(a, b);
+      v[i + s] = S::subtract(a, b);
+    });
+    between_blocks<I, Blocks, Stride / 2>(v);
+  }
+}
+
+/// v <- (H_M (x) I_N) v, or with its transpose. O(M^2 N), M <= 36.
+template <std::size_t M, std::size_t N, bool Transposed, Isa I>
+KVCODEC_HD KVCODEC_INLINE inline void paley(typename Simd<I>::Floats* v) noexcept {
+  using S = Simd<I>;
+  constexpr std::size_t blocks = (M * N + lanes - 1) / lanes, at_once = blocks < 8 ? blocks : 8;
+  float x[blocks * lanes];
+  for (std::size_t b = 0; b < blocks; ++b) S::store(v[b], x + lanes * b);
+  const std::uint16_t* signs = table<PaleySigns<M, N, Transposed>>();
+  for (std::size_t first = 0; first < blocks; first += at_once) {
+    typename S::Floats sum[at_once];
+    unrolled<at_once>([&](std::size_t k) KVCODEC_INLINE { sum[k] = S::broadcast(0.0f); });
+    for (std::size_t a = 0; a < M; ++a) {
+      const float* row = x + a * N;
+      if constexpr (N < lanes) {
+        const auto values = S::template repeat<N>(row);
+        unrolled<at_once>([&](std::size_t k) KVCODEC_INLINE {
+          if (first + k < blocks) sum[k] = S::add(sum[k], S::negate(values, signs[a * blocks + first + k]));
+        });
+      } else {
+        unrolled<at_once>([&](std::size_t k) KVCODEC_INLINE {
+          if (first + k < blocks)
+            sum[k] = S::add(sum[k], S::negate(S::load(row + (first + k) * lanes % N), signs[a * blocks + first + k]));
+        });
+      }
+    }
+    unrolled<at_once>([&](std::size_t k) KVCODEC_INLINE {
+      if (first + k < blocks) v[first + k] = sum[k];
+    });
+  }
+}
+
+/// v <- H_D v, or H_D^T v, of blocks of sixteen lanes.
+template <std::size_t D, bool Transposed, Isa I>
+KVCODEC_HD KVCODEC_INLINE inline void hadamard_blocks(typename Simd<I>::Floats* v) noexcept {
+  using S = Simd<I>;
+  constexpr std::size_t m = factor_of<D>, n = D / m, blocks = blocks_of<D>;
+  between_blocks<I, blocks, n / 2>(v);
+  each_block<blocks>([&](std::size_t b) KVCODEC_INLINE {
+    if constexpr (n >= 16) v[b] = S::template butterfly<8>(v[b]);
+    if constexpr (n >= 8) v[b] = S::template butterfly<4>(v[b]);
+    if constexpr (n >= 4) v[b] = S::template butterfly<2>(v[b]);
+    if constexpr (n >= 2) v[b] = S::template butterfly<1>(v[b]);
+  });
+  if constexpr (m > 1) paley<m, n, Transposed, I>(v);
+}
+
+template <std::size_t D, bool Transposed, Isa I>
 KVCODEC_HD inline void hadamard(float* x) noexcept {
-  constexpr std::size_t m = factor_of<D>;
-  for (std::size_t a = 0; a < m; ++a) walsh_hadamard<D / m>(x + a * (D / m));
-  if constexpr (m > 1) paley<m, D / m, false>(x);
+  typename Simd<I>::Floats v[blocks_of<D>];
+  each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { v[b] = load_block<D, I>(x, b); });
+  hadamard_blocks<D, Transposed, I>(v);
+  each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { store_floats<D, I>(v[b], x, b); });
+}
+
+}  // namespace detail
+
+/// x <- H_D x, unnormalised.
+template <std::size_t D, Isa I = native_isa>
+KVCODEC_HD inline void hadamard(float* x) noexcept {
+  detail::hadamard<D, false, I>(x);
 }
 
 /// x <- H_D^T x, unnormalised; H_D^T H_D = D I.
-template <std::size_t D>
+template <std::size_t D, Isa I = native_isa>
 KVCODEC_HD inline void hadamard_transposed(float* x) noexcept {
-  constexpr std::size_t m = factor_of<D>;
-  for (std::size_t a = 0; a < m; ++a) walsh_hadamard<D / m>(x + a * (D / m));
-  if constexpr (m > 1) paley<m, D / m, true>(x);
+  detail::hadamard<D, true, I>(x);
 }
 
 }  // namespace KVCODEC_ISA_NAMESPACE

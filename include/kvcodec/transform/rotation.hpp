@@ -48,7 +48,7 @@ struct NoRotation {
 /// constant vector unrotated. One round is what the OCTOPUS paper (arXiv 2605.21226) and most ports use, and is not Haar
 /// on sparse vectors (a one-hot vector becomes a constant one); bench/RESULTS.md has the measurement behind the default.
 /// O(D log D), D/8 bytes a round.
-template <std::size_t D, unsigned Rounds>
+template <std::size_t D, unsigned Rounds, Isa I = native_isa>
 class SignedHadamard {
   static_assert(supported_dim(D),
                 "kvcodec: this head size has no exact Hadamard transform; supported are d = 2^k * {1, 12, 20, 28, 36} "
@@ -76,16 +76,22 @@ class SignedHadamard {
   }
 
   KVCODEC_HD void raw(float* x) const noexcept {
+    typename Simd<I>::Floats v[blocks_of<D>];
+    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { v[b] = load_block<D, I>(x, b); });
     for (unsigned r = 0; r < Rounds; ++r) {
-      flip_signs(r, x);
-      hadamard<D>(x);
+      flip_signs(r, v);
+      detail::hadamard_blocks<D, false, I>(v);
     }
+    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { store_floats<D, I>(v[b], x, b); });
   }
   KVCODEC_HD void raw_inverse(float* x) const noexcept {
+    typename Simd<I>::Floats v[blocks_of<D>];
+    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { v[b] = load_block<D, I>(x, b); });
     for (unsigned r = Rounds; r-- > 0;) {
-      hadamard_transposed<D>(x);
-      flip_signs(r, x);
+      detail::hadamard_blocks<D, true, I>(v);
+      flip_signs(r, v);
     }
+    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { store_floats<D, I>(v[b], x, b); });
   }
 
   /// Whether round r negates coordinate i.
@@ -96,15 +102,8 @@ class SignedHadamard {
  private:
   static constexpr std::size_t words = (D + 31) / 32;
 
-  KVCODEC_HD void flip_signs(unsigned r, float* x) const noexcept {
-    for (std::size_t w = 0; w < words; ++w) {
-      const std::uint32_t bits = negative_[r][w];
-      const std::size_t n = D - 32 * w < 32 ? D - 32 * w : 32;
-      for (std::size_t i = 0; i < n; ++i) {
-        const std::uint32_t sign = (bits >> i) << 31;
-        x[32 * w + i] = float_from_bits(float_bits(x[32 * w + i]) ^ sign);
-      }
-    }
+  KVCODEC_HD KVCODEC_INLINE void flip_signs(unsigned r, typename Simd<I>::Floats* v) const noexcept {
+    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { v[b] = Simd<I>::negate(v[b], negative_[r][b / 2] >> (16 * (b % 2))); });
   }
 
   std::uint32_t negative_[Rounds][words] = {};

@@ -1,0 +1,299 @@
+// Scores and sums in integers, for any quantiser whose decoded coordinates fit bytes: queries, codebooks and weights of 8
+// bits, products summed exactly in 32. A quantiser says how its rows become bytes:
+//
+//   integer_vectors               a row is so many vectors of sixty-four bytes
+//   integer_unit                  the value of one unit of these bytes
+//   integer_row<V>(code)          vector V: each byte in [-127, 127], plus the vocabulary's bias
+//   integer_at(v), integer_size   which floats of a prepared query (and of a sum) vector v stands for: so many, from there on
+//
+// What the integers add to a codec's own error: a query is rounded to 127ths of its largest coordinate, a codebook to 127ths
+// of its largest value, weights times norms to 127ths of the largest of sixty-four tokens. tests/integer_test.cpp holds it
+// below 1 % of the variance for scores and 2 % for sums (rms 10 % and 14 %).
+//
+// Overflow: |sum| <= 1024 * 255 * 127 < 2^25 for scores, 64 * 255 * 127 < 2^21 for sums.
+#pragma once
+
+#include "../rows.hpp"
+#include "../simd/vector.hpp"
+#include "direction.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace kvcodec {
+inline namespace KVCODEC_ISA_NAMESPACE {
+
+/// Whether a quantiser has rows of bytes, on an instruction set that gains by them.
+template <class Q>
+inline constexpr bool has_integer_rows = [] {
+  if constexpr (requires { Q::integer_vectors; }) return Q::integer_vectors > 0 && isa_of<Q> != Isa::scalar;
+  else return false;
+}();
+
+/// What a prepared query has for integer rows.
+template <class Q, bool = has_integer_rows<Q>>
+struct IntegerQuery {};
+template <class Q>
+struct IntegerQuery<Q, true> {
+  std::int8_t bytes[64 * Q::integer_vectors];
+  float unit;          ///< of bytes times a row's bytes
+  std::int32_t shift;  ///< takes the bias of the row's bytes off a sum
+};
+
+namespace detail {
+
+/// To 4 KB ahead, which the hardware's prefetchers do not reach: rows come from memory in about half the time.
+KVCODEC_INLINE inline void prefetch_ahead(const std::byte* code, std::size_t bytes) noexcept {
+#if defined(__GNUC__)
+  const auto at = reinterpret_cast<std::uintptr_t>(code) + 4096;
+  __builtin_prefetch(reinterpret_cast<const void*>(at));
+  if (bytes > 64) __builtin_prefetch(reinterpret_cast<const void*>(at + 64));
+#endif
+}
+
+/// The quantiser's kernels; Norm names how a row's norm is read: Norm::load(const std::byte*), Norm::type.
+template <class Q, class Norm>
+struct IntegerKernels {
+  using S = Simd<isa_of<Q>>;
+  using Floats = typename S::Floats;
+  using Ints = typename S::Ints;
+  using Bytes = typename S::Bytes;
+  static constexpr std::size_t vectors = Q::integer_vectors;
+  static constexpr std::size_t chunk = 64;
+
+  /// x: the query's floats, as the quantiser's dot takes them.
+  static void prepare(const float* x, IntegerQuery<Q>& query) noexcept {
+    const Floats zero = S::broadcast(0.0f);
+    Floats largest = zero, nothing = zero;  // 0, or NaN where a coordinate is not finite
+    each_part([&](auto, auto, const std::size_t at, const std::size_t n) KVCODEC_INLINE {
+      const Floats part = S::load_part(x + at, n);
+      largest = S::maximum(largest, S::magnitude(part));
+      nothing = S::add(nothing, S::multiply(part, zero));
+    });
+    float each[lanes], most = 0;
+    S::store(largest, each);
+    for (const float v : each) most = v > most ? v : most;
+    const float inverse = is_finite(127.0f / most) ? 127.0f / most : 0.0f;  // a query of less than 2^-120 is as good as zero
+    Ints ints[4], sum = S::broadcast_int(0);
+    const Ints low = S::broadcast_int(255);
+    each_part([&](auto v, auto q, const std::size_t at, const std::size_t n) KVCODEC_INLINE {
+      const Ints rounded = S::clip(S::round_to_ints(S::multiply(S::load_part(x + at, n), S::broadcast(inverse))), -127, 127);
+      sum = S::add(sum, rounded);
+      ints[q] = S::bit_and(rounded, low);
+      if constexpr (q == 3) S::store_bytes(S::narrow(ints[0], ints[1], ints[2], ints[3]), query.bytes + 64 * v);
+    });
+    std::int32_t sums[lanes], total = 0;
+    S::store(sum, sums);
+    for (const std::int32_t v : sums) total += v;
+    query.shift = -S::bias * total;
+    query.unit = most / 127.0f * Q::integer_unit + S::sum(nothing);
+  }
+
+  template <class Query>
+  static void score(const Query* queries, std::size_t n, ConstPlanes rows, float* scores, std::size_t stride) noexcept {
+    for (std::size_t i = 0; i < rows.count; i += chunk) {
+      const ConstPlanes some = rows.rows(i, rows.count - i < chunk ? rows.count - i : chunk);
+      float norms[chunk];
+      load_norms(some, norms);
+      std::size_t k = 0;
+      for (; k + 4 <= n; k += 4) score_group<4>(queries + k, some, norms, scores + k * stride + i, stride);
+      for (; k + 2 <= n; k += 2) score_group<2>(queries + k, some, norms, scores + k * stride + i, stride);
+      for (; k < n; ++k) score_group<1>(queries + k, some, norms, scores + k * stride + i, stride);
+    }
+  }
+
+  /// accumulator(k): the floats of sum k. False where a weight or norm is not finite: nothing was added.
+  template <class Accumulator>
+  static void accumulate(const float* weights, std::size_t stride, std::size_t n, ConstPlanes rows, Accumulator* sums) noexcept {
+    constexpr std::size_t group = 4;
+    for (std::size_t i = 0; i < rows.count; i += chunk) {
+      const ConstPlanes some = rows.rows(i, rows.count - i < chunk ? rows.count - i : chunk);
+      float norms[chunk];
+      load_norms(some, norms);
+      for (std::size_t first = 0; first < n; first += group) {
+        Weights w[group];
+        float* to[group];
+        std::size_t used = 0;
+        for (std::size_t k = first; k < n && k < first + group; ++k) {
+          if (round_weights(weights + k * stride + i, norms, some.count, w[used])) {
+            if (w[used].unit != 0) to[used++] = sums[k].rotated;
+          } else {  // not for integers: a weight or a norm is not finite
+            for (std::size_t t = 0; t < some.count; ++t)
+              Q().accumulate(weights[k * stride + i + t] * norms[t], some.code(t), sums[k].rotated);
+          }
+        }
+        if (used == 1) accumulate_group<1>(w, some, to);
+        if (used == 2) accumulate_group<2>(w, some, to);
+        if (used == 3) {
+          accumulate_group<2>(w, some, to);
+          accumulate_group<1>(w + 2, some, to + 2);
+        }
+        if (used == 4) accumulate_group<4>(w, some, to);
+      }
+    }
+  }
+
+ private:
+  struct Weights {
+    alignas(4) std::int8_t bytes[chunk];
+    float unit;          ///< of these times a row's bytes
+    std::int32_t shift;  ///< takes the bias of the rows' bytes off a sum
+  };
+
+  /// f(v, q, at, n): quarter q of vector v is the n floats from `at` on.
+  template <class F>
+  KVCODEC_INLINE static void each_part(F f) noexcept {
+    unrolled<vectors>([&](auto v) KVCODEC_INLINE {
+      unrolled<4>([&](auto q) KVCODEC_INLINE {
+        constexpr std::size_t size = Q::integer_size(v), begin = 16 * q < size ? 16 * q : size;
+        f(v, q, Q::integer_at(v) + begin, size - begin < 16 ? size - begin : 16);
+      });
+    });
+  }
+
+  static void load_norms(ConstPlanes rows, float* norms) noexcept {
+    if constexpr (Norm::bytes == 2) {
+      if (rows.norm_stride == 2) {
+        for (std::size_t i = 0; i < rows.count; i += lanes) {
+          const std::size_t n = rows.count - i < lanes ? rows.count - i : lanes;
+          S::store(S::template load_halves<typename Norm::type>(rows.norm(i), n), norms + i);
+        }
+        return;
+      }
+    }
+    for (std::size_t i = 0; i < rows.count; ++i) norms[i] = Norm::load(rows.norm(i));
+    for (std::size_t i = rows.count; i % lanes != 0; ++i) norms[i] = 0;
+  }
+
+  /// Sixteen sums at a time: of 16 / N rows with each of N queries.
+  template <std::size_t N, class Query>
+  static void score_group(const Query* queries, ConstPlanes rows, const float* norms, float* scores, std::size_t stride) noexcept {
+    constexpr std::size_t at_once = lanes / N;
+    std::int32_t shift[lanes];
+    float unit[lanes];
+    for (std::size_t l = 0; l < lanes; ++l) {
+      shift[l] = queries[l / at_once].shift;
+      unit[l] = queries[l / at_once].unit;
+    }
+    const Ints shifts = S::load_ints(shift);
+    const Floats units = S::load(unit);
+    for (std::size_t i = 0; i < rows.count; i += at_once) {
+      Ints sum[lanes];
+      unrolled<at_once>([&](auto r) KVCODEC_INLINE {
+        const std::byte* code = rows.code(i + r < rows.count ? i + r : rows.count - 1);
+        prefetch_ahead(code, Q::code_bytes);
+        unrolled<vectors>([&](auto v) KVCODEC_INLINE {
+          const Bytes row = Q::template integer_row<v>(code);
+          unrolled<N>([&](auto k) KVCODEC_INLINE {
+            Ints& s = sum[k * at_once + r];
+            s = S::dot4(v == 0 ? S::broadcast_int(0) : s, row, S::load_bytes(queries[k].bytes + 64 * v));
+          });
+        });
+      });
+      Floats norm;
+      if constexpr (N == 1) norm = S::load(norms + i);
+      else norm = S::template repeat<at_once>(norms + i);
+      const Floats score = S::multiply(S::multiply(S::to_floats(S::add(S::sum_rows(sum), shifts)), units), norm);
+      const std::size_t n = rows.count - i < at_once ? rows.count - i : at_once;
+      if constexpr (N == 1) {
+        if (n == lanes) S::store(score, scores + i);
+        else S::store_part(score, scores + i, n);
+      } else {
+        float each[lanes];
+        S::store(score, each);
+        for (std::size_t k = 0; k < N; ++k) {
+          if (n == at_once) std::memcpy(scores + k * stride + i, each + k * at_once, at_once * sizeof(float));
+          else std::memcpy(scores + k * stride + i, each + k * at_once, n * sizeof(float));
+        }
+      }
+    }
+  }
+
+  /// False where they are not finite.
+  static bool round_weights(const float* weights, const float* norms, std::size_t count, Weights& w) noexcept {
+    Floats product[4], largest = S::broadcast(0.0f), total = S::broadcast(0.0f);
+    unrolled<4>([&](auto q) KVCODEC_INLINE {
+      const std::size_t n = count > 16 * q ? (count - 16 * q < 16 ? count - 16 * q : 16) : 0;
+      product[q] = n == 0 ? S::broadcast(0.0f) : S::multiply(S::load_part(weights + 16 * q, n), S::load_part(norms + 16 * q, n));
+      largest = S::maximum(largest, S::magnitude(product[q]));
+      total = S::add(total, S::magnitude(product[q]));
+    });
+    if (!is_finite(S::sum(total))) return false;
+    float each[lanes], most = 0;
+    S::store(largest, each);
+    for (const float v : each) most = v > most ? v : most;
+    const float inverse = 127.0f / most;
+    if (!is_finite(inverse)) {  // all zero, or so small that they are as good as that: 2^-120
+      w.unit = 0;
+      return most == 0;
+    }
+    const Ints low = S::broadcast_int(255);
+    Ints ints[4], sum = S::broadcast_int(0);
+    unrolled<4>([&](auto q) KVCODEC_INLINE {
+      const Ints rounded = S::round_to_ints(S::multiply(product[q], S::broadcast(inverse)));
+      sum = S::add(sum, rounded);
+      ints[q] = S::bit_and(rounded, low);
+    });
+    S::store_bytes(S::narrow(ints[0], ints[1], ints[2], ints[3]), w.bytes);
+    std::int32_t sums[lanes], all = 0;
+    S::store(sum, sums);
+    for (const std::int32_t v : sums) all += v;
+    w.unit = most / 127.0f * Q::integer_unit;
+    w.shift = -S::bias * all;
+    return true;
+  }
+
+  template <std::size_t N>
+  static void accumulate_group(const Weights* w, ConstPlanes rows, float* const* sums) noexcept {
+    unrolled<vectors>([&](auto v) KVCODEC_INLINE {
+      Ints sum[N][4];
+      unrolled<N>([&](auto k) KVCODEC_INLINE {
+        unrolled<4>([&](auto j) KVCODEC_INLINE { sum[k][j] = S::broadcast_int(w[k].shift); });
+      });
+      for (std::size_t i = 0; i < rows.count; i += 4) {
+        Bytes row[4], byte_of_four[4];
+        unrolled<4>([&](auto r) KVCODEC_INLINE {
+          const std::byte* code = rows.code(i + r < rows.count ? i + r : rows.count - 1);
+          if constexpr (v == 0) prefetch_ahead(code, Q::code_bytes);
+          row[r] = Q::template integer_row<v>(code);
+        });
+        S::transpose4(row, byte_of_four);
+        unrolled<N>([&](auto k) KVCODEC_INLINE {
+          std::uint32_t four;
+          std::memcpy(&four, w[k].bytes + i, 4);
+          const Bytes weights = S::broadcast4(four);
+          unrolled<4>([&](auto j) KVCODEC_INLINE { sum[k][j] = S::dot4(sum[k][j], byte_of_four[j], weights); });
+        });
+      }
+      unrolled<N>([&](auto k) KVCODEC_INLINE {
+        S::untranspose(sum[k]);
+        const Floats unit = S::broadcast(w[k].unit);
+        unrolled<4>([&](auto j) KVCODEC_INLINE {
+          constexpr std::size_t size = Q::integer_size(v), begin = 16 * j;
+          if constexpr (begin < size) {
+            constexpr std::size_t n = size - begin < 16 ? size - begin : 16;
+            float* to = sums[k] + Q::integer_at(v) + begin;
+            S::store_part(S::multiply_add(S::to_floats(sum[k][j]), unit, S::load_part(to, n)), to, n);
+          }
+        });
+      });
+    });
+  }
+};
+
+/// A book of values as bytes: 127 times a value over the largest, rounded, plus the bias.
+template <std::size_t N, std::size_t Size>
+constexpr Table<std::uint8_t, Size> book_of_bytes(const Table<float, N>& values, float largest, std::int32_t bias) noexcept {
+  Table<std::uint8_t, Size> bytes{};
+  for (std::size_t i = 0; i < N; ++i) {
+    const double x = 127.0 * static_cast<double>(values.value[i]) / static_cast<double>(largest);
+    bytes.value[i] = static_cast<std::uint8_t>((static_cast<int>(x < 0 ? x - 0.5 : x + 0.5) + bias) & 255);
+  }
+  return bytes;
+}
+
+}  // namespace detail
+
+}  // namespace KVCODEC_ISA_NAMESPACE
+}  // namespace kvcodec
