@@ -84,7 +84,8 @@ TYPED_TEST(Integers, AddLittleToTheCodecsOwnError) {
     EXPECT_LE(added.scores, 0.01) << TypeParam::name;
     EXPECT_LE(added.sums, 0.02) << TypeParam::name;
     // And it is the integers that were measured, where there are any.
-    if constexpr (native_isa != Isa::scalar && TypeParam::code_bytes * 8 < TypeParam::dim * 4) {
+    const bool octopus = TypeParam::name == "octopus";
+    if (native_isa != Isa::scalar && (!octopus || (Simd<native_isa>::lookup_bits >= 6 && TypeParam::row_bytes * 8 < TypeParam::dim * 4))) {
       EXPECT_GT(added.scores, 0.0);
     }
   }

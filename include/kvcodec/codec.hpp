@@ -105,7 +105,7 @@ class RotationCodec
   template <Real T>
   KVCODEC_HD Status encode_row(const T* x, std::byte* norm, std::byte* code) const noexcept {
     alignas(64) float u[D];
-    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { store_floats<D, isa>(load_block<D, isa>(x, b), u, b); });
+    load_vector<D, isa>(x, u);
     const Length<Stored> length = measure<D, Stored, isa>(u);
     if (!length.finite) return Status::non_finite;
     if (length.divisor == 0.0f) {
@@ -146,24 +146,17 @@ class RotationCodec
     quantizer_.decode(code, u);
     if constexpr (Norm == NormType::none) {
       unrotate(u);
-      const auto zero = S::broadcast(0.0f);  // no length says that a row is +0
-      each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE {
-        store_block<D, isa>(S::add(load_block<D, isa>(u, b), zero), x, b);
-      });
+      store_vector<D, isa>(u, x);  // no length says that a row is +0
     } else {
       rotation_.raw_inverse(u);
-      // Two products: scale * length alone may be subnormal.
-      const auto scale = S::broadcast(R::scale), norms = S::broadcast(length);
-      each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE {
-        store_block<D, isa>(S::multiply(S::multiply(load_block<D, isa>(u, b), scale), norms), x, b);
-      });
+      store_scaled<D, isa>(u, R::scale, length, x);
     }
   }
 
   template <Real T>
   KVCODEC_HD Query prepare_row(const T* q) const noexcept {
     Query query;
-    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { store_floats<D, isa>(load_block<D, isa>(q, b), query.rotated, b); });
+    load_vector<D, isa>(q, query.rotated);
     rotation_.raw(query.rotated);
     scale_by<D, isa>(query.rotated, R::scale);
     if constexpr (lifted > D) quantizer_.lift(query.rotated);
@@ -241,7 +234,7 @@ class RotationCodec
     for (std::size_t i = 0; i < lifted; ++i) u[i] = sum.rotated[i];
     if constexpr (lifted > D) quantizer_.lower(u);
     unrotate(u);
-    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { store_block<D, isa>(load_block<D, isa>(u, b), out, b); });
+    store_vector<D, isa>(u, out);
   }
 
  private:

@@ -2,6 +2,7 @@
 //
 // KVCODEC_HD             host and device: a primitive that CUDA kernels may call.
 // KVCODEC_INLINE         a piece of a kernel, always inlined.
+// KVCODEC_SHARED         a whole kernel, never inlined.
 // KVCODEC_ISA_NAMESPACE  an inline namespace named after the instruction set of this translation unit. Everything that
 //                        is compiled into code lives in it, so that two translation units built with different -m flags
 //                        never share a symbol (the linker would keep one of them, and run AVX-512 on a machine without
@@ -35,6 +36,13 @@
 #define KVCODEC_INLINE __attribute__((always_inline))
 #else
 #define KVCODEC_INLINE
+#endif
+
+// A kernel that many codecs share: a function of its own, so that a program with many codecs does not hold it many times.
+#if defined(__GNUC__) && !defined(__CUDACC__)
+#define KVCODEC_SHARED __attribute__((noinline))
+#else
+#define KVCODEC_SHARED
 #endif
 
 // The instruction set: the best that the compiler's flags allow, or the one that -DKVCODEC_ISA=scalar, avx2, avx512 or neon

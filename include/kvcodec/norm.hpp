@@ -69,7 +69,7 @@ KVCODEC_HD inline int bring_near_one(float* x) noexcept {
 
 /// The length of x, whose coordinates may be rescaled by a power of two on the way.
 template <std::size_t D, Real Stored, Isa I = native_isa>
-KVCODEC_HD inline Length<Stored> measure(float* x) noexcept {
+KVCODEC_HD KVCODEC_SHARED inline Length<Stored> measure(float* x) noexcept {
   Length<Stored> length;
   float square = sum_of_squares<D, I>(x);
   if (square >= detail::smallest_plain_square && square <= detail::largest_plain_square) {

@@ -1,10 +1,11 @@
 // Scores and sums in integers, for any quantiser whose decoded coordinates fit bytes: queries, codebooks and weights of 8
 // bits, products summed exactly in 32. A quantiser says how its rows become bytes:
 //
-//   integer_vectors               a row is so many vectors of sixty-four bytes
-//   integer_unit                  the value of one unit of these bytes
-//   integer_row<V>(code)          vector V: each byte in [-127, 127], plus the vocabulary's bias
-//   integer_at(v), integer_size   which floats of a prepared query (and of a sum) vector v stands for: so many, from there on
+//   integer_components            of a field: 1 coordinate, or the 3 of a triplet
+//   integer_fields                of a row
+//   integer_unit                  the value of one unit of a byte
+//   integer_row<K, N>(code, c)    component K of the N fields from 64c on: bytes in [-127, 127] plus the vocabulary's bias
+//   integer_plane(k)              where in a prepared query's floats (and a sum's) component k of field 0 is; the others follow
 //
 // What the integers add to a codec's own error: a query is rounded to 127ths of its largest coordinate, a codebook to 127ths
 // of its largest value, weights times norms to 127ths of the largest of sixty-four tokens. tests/integer_test.cpp holds it
@@ -27,7 +28,7 @@ inline namespace KVCODEC_ISA_NAMESPACE {
 /// Whether a quantiser has rows of bytes, on an instruction set that gains by them.
 template <class Q>
 inline constexpr bool has_integer_rows = [] {
-  if constexpr (requires { Q::integer_vectors; }) return Q::integer_vectors > 0 && isa_of<Q> != Isa::scalar;
+  if constexpr (requires { Q::integer_components; }) return Q::integer_components > 0 && isa_of<Q> != Isa::scalar;
   else return false;
 }();
 
@@ -36,7 +37,7 @@ template <class Q, bool = has_integer_rows<Q>>
 struct IntegerQuery {};
 template <class Q>
 struct IntegerQuery<Q, true> {
-  std::int8_t bytes[64 * Q::integer_vectors];
+  std::int8_t bytes[(Q::integer_fields + 63) / 64 * Q::integer_components * 64];  ///< by chunk of 64 fields, then component
   float unit;          ///< of bytes times a row's bytes
   std::int32_t shift;  ///< takes the bias of the row's bytes off a sum
 };
@@ -59,14 +60,14 @@ struct IntegerKernels {
   using Floats = typename S::Floats;
   using Ints = typename S::Ints;
   using Bytes = typename S::Bytes;
-  static constexpr std::size_t vectors = Q::integer_vectors;
-  static constexpr std::size_t chunk = 64;
+  static constexpr std::size_t fields = Q::integer_fields, components = Q::integer_components;
+  static constexpr std::size_t chunk = 64;  ///< of rows
 
   /// x: the query's floats, as the quantiser's dot takes them.
-  static void prepare(const float* x, IntegerQuery<Q>& query) noexcept {
+  KVCODEC_SHARED static void prepare(const float* x, IntegerQuery<Q>& query) noexcept {
     const Floats zero = S::broadcast(0.0f);
     Floats largest = zero, nothing = zero;  // 0, or NaN where a coordinate is not finite
-    each_part([&](auto, auto, const std::size_t at, const std::size_t n) KVCODEC_INLINE {
+    each_part([&](std::size_t, auto, std::size_t at, std::size_t n) KVCODEC_INLINE {
       const Floats part = S::load_part(x + at, n);
       largest = S::maximum(largest, S::magnitude(part));
       nothing = S::add(nothing, S::multiply(part, zero));
@@ -77,7 +78,7 @@ struct IntegerKernels {
     const float inverse = is_finite(127.0f / most) ? 127.0f / most : 0.0f;  // a query of less than 2^-120 is as good as zero
     Ints ints[4], sum = S::broadcast_int(0);
     const Ints low = S::broadcast_int(255);
-    each_part([&](auto v, auto q, const std::size_t at, const std::size_t n) KVCODEC_INLINE {
+    each_part([&](std::size_t v, auto q, std::size_t at, std::size_t n) KVCODEC_INLINE {
       const Ints rounded = S::clip(S::round_to_ints(S::multiply(S::load_part(x + at, n), S::broadcast(inverse))), -127, 127);
       sum = S::add(sum, rounded);
       ints[q] = S::bit_and(rounded, low);
@@ -91,21 +92,21 @@ struct IntegerKernels {
   }
 
   template <class Query>
-  static void score(const Query* queries, std::size_t n, ConstPlanes rows, float* scores, std::size_t stride) noexcept {
+  KVCODEC_SHARED static void score(const Query* queries, std::size_t n, ConstPlanes rows, float* scores, std::size_t stride) noexcept {
     for (std::size_t i = 0; i < rows.count; i += chunk) {
       const ConstPlanes some = rows.rows(i, rows.count - i < chunk ? rows.count - i : chunk);
       float norms[chunk];
       load_norms(some, norms);
-      std::size_t k = 0;
-      for (; k + 4 <= n; k += 4) score_group<4>(queries + k, some, norms, scores + k * stride + i, stride);
-      for (; k + 2 <= n; k += 2) score_group<2>(queries + k, some, norms, scores + k * stride + i, stride);
-      for (; k < n; ++k) score_group<1>(queries + k, some, norms, scores + k * stride + i, stride);
+      for (std::size_t k = 0; k < n; k += 4) {
+        float* to = scores + k * stride + i;
+        if (n - k == 1) score_group<1>(queries + k, 1, some, norms, to, stride);
+        else score_group<4>(queries + k, n - k < 4 ? n - k : 4, some, norms, to, stride);
+      }
     }
   }
 
-  /// accumulator(k): the floats of sum k. False where a weight or norm is not finite: nothing was added.
   template <class Accumulator>
-  static void accumulate(const float* weights, std::size_t stride, std::size_t n, ConstPlanes rows, Accumulator* sums) noexcept {
+  KVCODEC_SHARED static void accumulate(const float* weights, std::size_t stride, std::size_t n, ConstPlanes rows, Accumulator* sums) noexcept {
     constexpr std::size_t group = 4;
     for (std::size_t i = 0; i < rows.count; i += chunk) {
       const ConstPlanes some = rows.rows(i, rows.count - i < chunk ? rows.count - i : chunk);
@@ -123,13 +124,8 @@ struct IntegerKernels {
               Q().accumulate(weights[k * stride + i + t] * norms[t], some.code(t), sums[k].rotated);
           }
         }
-        if (used == 1) accumulate_group<1>(w, some, to);
-        if (used == 2) accumulate_group<2>(w, some, to);
-        if (used == 3) {
-          accumulate_group<2>(w, some, to);
-          accumulate_group<1>(w + 2, some, to + 2);
-        }
-        if (used == 4) accumulate_group<4>(w, some, to);
+        if (used == 1) accumulate_group<1>(w, used, some, to);
+        if (used > 1) accumulate_group<4>(w, used, some, to);
       }
     }
   }
@@ -141,15 +137,16 @@ struct IntegerKernels {
     std::int32_t shift;  ///< takes the bias of the rows' bytes off a sum
   };
 
-  /// f(v, q, at, n): quarter q of vector v is the n floats from `at` on.
+  /// f(v, q, at, n): quarter q of vector v of bytes is the n floats from `at` on.
   template <class F>
   KVCODEC_INLINE static void each_part(F f) noexcept {
-    unrolled<vectors>([&](auto v) KVCODEC_INLINE {
-      unrolled<4>([&](auto q) KVCODEC_INLINE {
-        constexpr std::size_t size = Q::integer_size(v), begin = 16 * q < size ? 16 * q : size;
-        f(v, q, Q::integer_at(v) + begin, size - begin < 16 ? size - begin : 16);
-      });
+    each_chunk<fields>([&](std::size_t c, auto n) KVCODEC_INLINE {
+      for (std::size_t k = 0; k < components; ++k)
+        unrolled<4>([&](auto q) KVCODEC_INLINE { f(components * c + k, q, Q::integer_plane(k) + 64 * c + 16 * q, quarter_size(n, q)); });
     });
+  }
+  static constexpr std::size_t quarter_size(std::size_t n, std::size_t q) noexcept {
+    return n <= 16 * q ? 0 : n - 16 * q < 16 ? n - 16 * q : 16;
   }
 
   static void load_norms(ConstPlanes rows, float* norms) noexcept {
@@ -166,52 +163,56 @@ struct IntegerKernels {
     for (std::size_t i = rows.count; i % lanes != 0; ++i) norms[i] = 0;
   }
 
-  /// Sixteen sums at a time: of 16 / N rows with each of N queries.
+  /// Sixteen sums at a time: of 16 / N rows with each of N queries, of which `count` there are.
   template <std::size_t N, class Query>
-  static void score_group(const Query* queries, ConstPlanes rows, const float* norms, float* scores, std::size_t stride) noexcept {
+  KVCODEC_SHARED static void score_group(const Query* queries, std::size_t count, ConstPlanes rows, const float* norms, float* scores,
+                                         std::size_t stride) noexcept {
     constexpr std::size_t at_once = lanes / N;
+    const std::int8_t* bytes[N];
     std::int32_t shift[lanes];
     float unit[lanes];
     for (std::size_t l = 0; l < lanes; ++l) {
-      shift[l] = queries[l / at_once].shift;
-      unit[l] = queries[l / at_once].unit;
+      const Query& query = queries[l / at_once < count ? l / at_once : 0];
+      bytes[l / at_once] = query.bytes;
+      shift[l] = query.shift;
+      unit[l] = query.unit;
     }
     const Ints shifts = S::load_ints(shift);
     const Floats units = S::load(unit);
     for (std::size_t i = 0; i < rows.count; i += at_once) {
       Ints sum[lanes];
-      unrolled<at_once>([&](auto r) KVCODEC_INLINE {
+      for (std::size_t r = 0; r < at_once; ++r) {
         const std::byte* code = rows.code(i + r < rows.count ? i + r : rows.count - 1);
         prefetch_ahead(code, Q::code_bytes);
-        unrolled<vectors>([&](auto v) KVCODEC_INLINE {
-          const Bytes row = Q::template integer_row<v>(code);
-          unrolled<N>([&](auto k) KVCODEC_INLINE {
-            Ints& s = sum[k * at_once + r];
-            s = S::dot4(v == 0 ? S::broadcast_int(0) : s, row, S::load_bytes(queries[k].bytes + 64 * v));
+        Ints row_sum[N];
+        unrolled<N>([&](auto k) KVCODEC_INLINE { row_sum[k] = S::broadcast_int(0); });
+        each_chunk<fields>([&](std::size_t c, auto n) KVCODEC_INLINE {
+          unrolled<components>([&](auto j) KVCODEC_INLINE {
+            const Bytes row = Q::template integer_row<j, n>(code, c);
+            unrolled<N>([&](auto k) KVCODEC_INLINE {
+              row_sum[k] = S::dot4(row_sum[k], row, S::load_bytes(bytes[k] + 64 * (components * c + j)));
+            });
           });
         });
-      });
+        unrolled<N>([&](auto k) KVCODEC_INLINE { sum[k * at_once + r] = row_sum[k]; });
+      }
       Floats norm;
       if constexpr (N == 1) norm = S::load(norms + i);
       else norm = S::template repeat<at_once>(norms + i);
       const Floats score = S::multiply(S::multiply(S::to_floats(S::add(S::sum_rows(sum), shifts)), units), norm);
       const std::size_t n = rows.count - i < at_once ? rows.count - i : at_once;
       if constexpr (N == 1) {
-        if (n == lanes) S::store(score, scores + i);
-        else S::store_part(score, scores + i, n);
+        S::store_part(score, scores + i, n);
       } else {
         float each[lanes];
         S::store(score, each);
-        for (std::size_t k = 0; k < N; ++k) {
-          if (n == at_once) std::memcpy(scores + k * stride + i, each + k * at_once, at_once * sizeof(float));
-          else std::memcpy(scores + k * stride + i, each + k * at_once, n * sizeof(float));
-        }
+        for (std::size_t k = 0; k < count; ++k) std::memcpy(scores + k * stride + i, each + k * at_once, n * sizeof(float));
       }
     }
   }
 
   /// False where they are not finite.
-  static bool round_weights(const float* weights, const float* norms, std::size_t count, Weights& w) noexcept {
+  KVCODEC_SHARED static bool round_weights(const float* weights, const float* norms, std::size_t count, Weights& w) noexcept {
     Floats product[4], largest = S::broadcast(0.0f), total = S::broadcast(0.0f);
     unrolled<4>([&](auto q) KVCODEC_INLINE {
       const std::size_t n = count > 16 * q ? (count - 16 * q < 16 ? count - 16 * q : 16) : 0;
@@ -244,38 +245,41 @@ struct IntegerKernels {
     return true;
   }
 
+  /// N sums, of which `count` there are.
   template <std::size_t N>
-  static void accumulate_group(const Weights* w, ConstPlanes rows, float* const* sums) noexcept {
-    unrolled<vectors>([&](auto v) KVCODEC_INLINE {
-      Ints sum[N][4];
-      unrolled<N>([&](auto k) KVCODEC_INLINE {
-        unrolled<4>([&](auto j) KVCODEC_INLINE { sum[k][j] = S::broadcast_int(w[k].shift); });
-      });
-      for (std::size_t i = 0; i < rows.count; i += 4) {
-        Bytes row[4], byte_of_four[4];
-        unrolled<4>([&](auto r) KVCODEC_INLINE {
-          const std::byte* code = rows.code(i + r < rows.count ? i + r : rows.count - 1);
-          if constexpr (v == 0) prefetch_ahead(code, Q::code_bytes);
-          row[r] = Q::template integer_row<v>(code);
-        });
-        S::transpose4(row, byte_of_four);
+  KVCODEC_SHARED static void accumulate_group(const Weights* weights, std::size_t count, ConstPlanes rows, float* const* sums) noexcept {
+    const Weights* w[N];
+    for (std::size_t k = 0; k < N; ++k) w[k] = weights + (k < count ? k : 0);
+    each_chunk<fields>([&](std::size_t c, auto n) KVCODEC_INLINE {
+      unrolled<components>([&](auto component) KVCODEC_INLINE {
+        Ints sum[N][4];
         unrolled<N>([&](auto k) KVCODEC_INLINE {
-          std::uint32_t four;
-          std::memcpy(&four, w[k].bytes + i, 4);
-          const Bytes weights = S::broadcast4(four);
-          unrolled<4>([&](auto j) KVCODEC_INLINE { sum[k][j] = S::dot4(sum[k][j], byte_of_four[j], weights); });
+          unrolled<4>([&](auto j) KVCODEC_INLINE { sum[k][j] = S::broadcast_int(w[k]->shift); });
         });
-      }
-      unrolled<N>([&](auto k) KVCODEC_INLINE {
-        S::untranspose(sum[k]);
-        const Floats unit = S::broadcast(w[k].unit);
-        unrolled<4>([&](auto j) KVCODEC_INLINE {
-          constexpr std::size_t size = Q::integer_size(v), begin = 16 * j;
-          if constexpr (begin < size) {
-            constexpr std::size_t n = size - begin < 16 ? size - begin : 16;
-            float* to = sums[k] + Q::integer_at(v) + begin;
-            S::store_part(S::multiply_add(S::to_floats(sum[k][j]), unit, S::load_part(to, n)), to, n);
-          }
+        for (std::size_t i = 0; i < rows.count; i += 4) {
+          Bytes row[4], byte_of_four[4];
+          unrolled<4>([&](auto r) KVCODEC_INLINE {
+            const std::byte* code = rows.code(i + r < rows.count ? i + r : rows.count - 1);
+            if constexpr (component == 0) prefetch_ahead(code, Q::code_bytes);
+            row[r] = Q::template integer_row<component, n>(code, c);
+          });
+          S::transpose4(row, byte_of_four);
+          unrolled<N>([&](auto k) KVCODEC_INLINE {
+            std::uint32_t four;
+            std::memcpy(&four, w[k]->bytes + i, 4);
+            const Bytes factor = S::broadcast4(four);
+            unrolled<4>([&](auto j) KVCODEC_INLINE { sum[k][j] = S::dot4(sum[k][j], byte_of_four[j], factor); });
+          });
+        }
+        unrolled<N>([&](auto k) KVCODEC_INLINE {
+          if (k >= count) return;
+          S::untranspose(sum[k]);
+          const Floats unit = S::broadcast(w[k]->unit);
+          unrolled<4>([&](auto j) KVCODEC_INLINE {
+            float* to = sums[k] + Q::integer_plane(component) + 64 * c + 16 * j;
+            constexpr std::size_t size = quarter_size(n, j);
+            if constexpr (size > 0) S::store_part(S::multiply_add(S::to_floats(sum[k][j]), unit, S::load_part(to, size)), to, size);
+          });
         });
       });
     });

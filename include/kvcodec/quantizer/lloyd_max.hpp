@@ -70,7 +70,7 @@ struct LloydMaxQuantizer {
   static constexpr std::array<std::uint8_t, 8> parameters = {B};
 
   /// u: dim coordinates of a unit vector. code: code_bytes.
-  KVCODEC_HD static void encode(const float* u, std::byte* code) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static void encode(const float* u, std::byte* code) noexcept {
     each_chunk<D>([&](std::size_t c, auto n) KVCODEC_INLINE {
       typename S::Ints index[4];
       unrolled<4>([&](auto q) KVCODEC_INLINE {
@@ -86,12 +86,12 @@ struct LloydMaxQuantizer {
   }
 
   /// u: the coded direction.
-  KVCODEC_HD static void decode(const std::byte* code, float* u) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static void decode(const std::byte* code, float* u) noexcept {
     visit(code, [&](auto n, std::size_t at, std::size_t q, auto values) KVCODEC_INLINE { store_floats<n, I>(values, u + at, q); });
   }
 
   /// The inner product of q with the coded direction.
-  KVCODEC_HD static float dot(const float* q, const std::byte* code) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static float dot(const float* q, const std::byte* code) noexcept {
     auto sum = S::broadcast(0.0f);
     visit(code, [&](auto n, std::size_t at, std::size_t b, auto values) KVCODEC_INLINE {
       sum = S::multiply_add(load_block<n, I>(q + at, b), values, sum);
@@ -100,7 +100,7 @@ struct LloydMaxQuantizer {
   }
 
   /// sum += weight * the coded direction.
-  KVCODEC_HD static void accumulate(float weight, const std::byte* code, float* sum) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static void accumulate(float weight, const std::byte* code, float* sum) noexcept {
     const auto w = S::broadcast(weight);
     visit(code, [&](auto n, std::size_t at, std::size_t q, auto values) KVCODEC_INLINE {
       store_floats<n, I>(S::multiply_add(w, values, load_block<n, I>(sum + at, q)), sum + at, q);
@@ -108,15 +108,12 @@ struct LloydMaxQuantizer {
   }
 
   /// In integers (integer.hpp) up to 4 bits: with more, rounding the book and the query to bytes would be felt.
-  static constexpr std::size_t integer_vectors = B <= 4 ? (D + 63) / 64 : 0;
+  static constexpr std::size_t integer_components = B <= 4 ? 1 : 0, integer_fields = D;
   static constexpr float integer_unit = codebook::SphereMarginal<D, B>::positive[SphereCentroids<D, B>::half - 1] / 127.0f;
-  static constexpr std::size_t integer_at(std::size_t v) noexcept { return 64 * v; }
-  static constexpr std::size_t integer_size(std::size_t v) noexcept { return D - 64 * v < 64 ? D - 64 * v : 64; }
-  template <std::size_t V>
-  KVCODEC_INLINE static typename Simd<I>::Bytes integer_row(const std::byte* code) noexcept {
-    constexpr std::size_t at = 8 * B * V;
-    const auto index = Simd<I>::template unpack<B, integer_size(V), code_bytes - at>(code + at);
-    return Simd<I>::template lookup<16>(table<BookOfBytes>(), index);
+  static constexpr std::size_t integer_plane(std::size_t) noexcept { return 0; }
+  template <std::size_t, std::size_t N>
+  KVCODEC_INLINE static typename Simd<I>::Bytes integer_row(const std::byte* code, std::size_t chunk) noexcept {
+    return Simd<I>::template lookup<16>(table<BookOfBytes>(), Simd<I>::template unpack<B, N>(code + 8 * B * chunk));
   }
 
   /// The centroids in 127ths of the largest.

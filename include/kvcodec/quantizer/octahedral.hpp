@@ -162,7 +162,7 @@ struct OctahedralQuantizer {
   };
 
   /// The codes of sixteen triplets of unit vectors. (0,0,0) gets all zeros: the shortest length, along the first cell.
-  KVCODEC_HD static Codes encode_block(Triplets t) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static Codes encode_block(Triplets t) noexcept {
     constexpr std::int32_t last = (1 << magnitude_bits) - 1;
     const Floats zero = S::broadcast(0.0f), one = S::broadcast(1.0f);
     const Floats a = S::magnitude(t.x), b = S::magnitude(t.y);
@@ -225,7 +225,7 @@ struct OctahedralQuantizer {
     return code;
   }
 
-  KVCODEC_HD static void encode(const float* u, std::byte* code) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static void encode(const float* u, std::byte* code) noexcept {
     // Index, signs and length of each triplet, as the planes hold them; an index may have more than eight bits.
     [[maybe_unused]] std::int32_t wide[index_bits > 8 ? blocks * lanes : 1];
     [[maybe_unused]] Bytes index[chunks], signs[chunks], length[chunks];
@@ -261,7 +261,7 @@ struct OctahedralQuantizer {
     if constexpr (!length_in_index) write_plane<LengthBits, triplets * (index_bits + 2)>(length, code);
   }
 
-  KVCODEC_HD static void decode(const std::byte* code, float* u) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static void decode(const std::byte* code, float* u) noexcept {
     visit(code, [&](std::size_t b, Floats x, Floats y, Floats z) KVCODEC_INLINE {
       Floats part[3];
       S::join_triplets(x, y, z, part[0], part[1], part[2]);
@@ -270,7 +270,7 @@ struct OctahedralQuantizer {
     });
   }
 
-  KVCODEC_HD static void lift(float* q) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static void lift(float* q) noexcept {
     for (std::size_t b = 0; b < blocks; ++b) {
       Floats x, y, z;
       S::split_triplets(block_or_zero(q, 3 * b), block_or_zero(q, 3 * b + 1), block_or_zero(q, 3 * b + 2), x, y, z);
@@ -279,7 +279,7 @@ struct OctahedralQuantizer {
       S::store(z, plane(q, 2) + lanes * b);
     }
   }
-  KVCODEC_HD static void lower(float* sum) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static void lower(float* sum) noexcept {
     for (std::size_t b = 0; b < blocks; ++b) {
       Floats part[3];
       S::join_triplets(S::load(plane(sum, 0) + lanes * b), S::load(plane(sum, 1) + lanes * b), S::load(plane(sum, 2) + lanes * b),
@@ -291,7 +291,7 @@ struct OctahedralQuantizer {
     }
   }
 
-  KVCODEC_HD static float dot(const float* q, const std::byte* code) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static float dot(const float* q, const std::byte* code) noexcept {
     Floats sum = S::broadcast(0.0f);
     visit(code, [&](std::size_t b, Floats x, Floats y, Floats z) KVCODEC_INLINE {
       sum = S::multiply_add(S::load(plane(q, 0) + lanes * b), x, sum);
@@ -301,7 +301,7 @@ struct OctahedralQuantizer {
     return S::sum(sum);
   }
 
-  KVCODEC_HD static void accumulate(float weight, const std::byte* code, float* sum) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static void accumulate(float weight, const std::byte* code, float* sum) noexcept {
     const Floats w = S::broadcast(weight);
     visit(code, [&](std::size_t b, Floats x, Floats y, Floats z) KVCODEC_INLINE {
       const auto add = [&](Floats v, float* to) KVCODEC_INLINE { S::store(S::multiply_add(w, v, S::load(to)), to); };
@@ -311,21 +311,19 @@ struct OctahedralQuantizer {
     });
   }
 
-  /// In integers (integer.hpp) where an index of a byte tells length and direction: vector 3c + k is coordinate k of the
-  /// triplets from 64c on, times their length.
-  static constexpr std::size_t integer_vectors = length_in_index && index_bits <= 8 ? 3 * ((triplets + 63) / 64) : 0;
+  /// In integers (integer.hpp) where an index of a byte tells length and direction, and tables of so many bytes are fast (with
+  /// AVX2 they are not: 65 and 169 ns a row of 128 at 2 and 3 bits, in float 51 and 94). Component k of
+  /// a triplet is its coordinate times its length.
+  static constexpr std::size_t integer_components = length_in_index && index_bits <= 8 && S::lookup_bits >= 6 ? 3 : 0;
+  static constexpr std::size_t integer_fields = triplets;
   static constexpr float integer_unit = codebook::TripletNorm<D, LengthBits>::value[(1u << LengthBits) - 1] / 127.0f;
-  static constexpr std::size_t integer_at(std::size_t v) noexcept { return D + v % 3 * blocks * lanes + v / 3 * 64; }
-  static constexpr std::size_t integer_size(std::size_t v) noexcept {
-    return blocks * lanes - v / 3 * 64 < 64 ? blocks * lanes - v / 3 * 64 : 64;
-  }
-  template <std::size_t V>
-  KVCODEC_INLINE static Bytes integer_row(const std::byte* code) noexcept {
-    constexpr std::size_t c = V / 3, at = 8 * index_bits * c, n = triplets - 64 * c < 64 ? triplets - 64 * c : 64;
-    const Bytes index = S::template unpack<index_bits, n, code_bytes - at>(code + at);
-    const Bytes row = S::template lookup<std::size_t{1} << (index_bits < 6 ? 6 : index_bits)>(table<Coordinates<V % 3>>(), index);
-    if constexpr (signs_in_index || V % 3 == 2) return row;
-    else return S::template negate_where<V % 3>(row, read_plane<2, triplets * index_bits, n>(code, c));
+  static constexpr std::size_t integer_plane(std::size_t k) noexcept { return D + k * blocks * lanes; }
+  template <std::size_t K, std::size_t N>
+  KVCODEC_INLINE static Bytes integer_row(const std::byte* code, std::size_t chunk) noexcept {
+    const Bytes index = read_plane<index_bits, 0, N>(code, chunk);
+    const Bytes row = S::template lookup<std::size_t{1} << (index_bits < 6 ? 6 : index_bits)>(table<Coordinates<K>>(), index);
+    if constexpr (signs_in_index || K == 2) return row;
+    else return S::template negate_where<K>(row, read_plane<2, triplets * index_bits, N>(code, chunk));
   }
 
   /// Interleaved pages (tile.hpp) where an index says all of a triplet: a table of 2^index_bits a triplet.

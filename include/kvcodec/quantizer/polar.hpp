@@ -165,13 +165,13 @@ struct PolarTree {
   }
 
   /// The same in memory, x[0, D) and x[0, roots).
-  KVCODEC_HD static void encode(float* x, std::byte* code) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static void encode(float* x, std::byte* code) noexcept {
     Blocks v;
     load(x, v);
     encode(v, code);
     each_block<blocks_of<roots>>([&](std::size_t b) KVCODEC_INLINE { store_floats<roots, I>(v[b], x, b); });
   }
-  KVCODEC_HD static void decode(const std::byte* code, float* x) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static void decode(const std::byte* code, float* x) noexcept {
     Blocks v;
     each_block<blocks_of<roots>>([&](std::size_t b) KVCODEC_INLINE { v[b] = load_block<roots, I>(x, b); });
     decode(code, v);
@@ -337,25 +337,25 @@ struct PolarQuantizer {
   static constexpr std::string_view qjl_name = "polarquant-qjl";
   static constexpr std::array<std::uint8_t, 8> parameters = Tree::parameters;
 
-  KVCODEC_HD static void encode(const float* u, std::byte* code) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static void encode(const float* u, std::byte* code) noexcept {
     typename Tree::Blocks x;
     Tree::load(u, x);
     Tree::encode(x, code);
   }
 
-  KVCODEC_HD static void decode(const std::byte* code, float* u) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static void decode(const std::byte* code, float* u) noexcept {
     typename Tree::Blocks x;
     decode(code, x);
     Tree::store(x, u);
   }
 
-  KVCODEC_HD static float dot(const float* q, const std::byte* code) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static float dot(const float* q, const std::byte* code) noexcept {
     typename Tree::Blocks x;
     decode(code, x);
     return Tree::dot(q, x);
   }
 
-  KVCODEC_HD static void accumulate(float weight, const std::byte* code, float* sum) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static void accumulate(float weight, const std::byte* code, float* sum) noexcept {
     typename Tree::Blocks x;
     decode(code, x);
     Tree::add_to(sum, weight, x);
@@ -388,7 +388,7 @@ struct PolarBlockQuantizer {
 
   /// u: a unit direction; length times it is coded. Radii beyond the stored type's range are all scaled down alike, so
   /// that the direction is kept.
-  KVCODEC_HD static void encode(const float* u, float length, std::byte* code) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static void encode(const float* u, float length, std::byte* code) noexcept {
     typename Tree::Blocks x;
     Tree::load(u, x);
     Tree::encode(x, code + 2 * Tree::roots);
@@ -404,13 +404,13 @@ struct PolarBlockQuantizer {
     });
   }
 
-  KVCODEC_HD static void decode(const std::byte* code, float* to) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static void decode(const std::byte* code, float* to) noexcept {
     typename Tree::Blocks x;
     decode(code, 1.0f, x);
     Tree::store(x, to);
   }
 
-  KVCODEC_HD static float dot(const float* q, const std::byte* code) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static float dot(const float* q, const std::byte* code) noexcept {
     float scale = 1.0f;
     if constexpr (Radius == NormType::bfloat16) {  // partial sums may be beyond a score's range where the sum is not
       Floats largest = S::broadcast(0.0f);
@@ -422,7 +422,7 @@ struct PolarBlockQuantizer {
     return Tree::dot(q, x) * (1.0f / scale);
   }
 
-  KVCODEC_HD static void accumulate(float weight, const std::byte* code, float* sum) noexcept {
+  KVCODEC_HD KVCODEC_SHARED static void accumulate(float weight, const std::byte* code, float* sum) noexcept {
     typename Tree::Blocks x;
     decode(code, 1.0f, x);
     Tree::add_to(sum, weight, x);

@@ -150,7 +150,7 @@ class QjlQuantizer {
   KVCODEC_HD explicit QjlQuantizer(SplitMix64& random) noexcept
       : inner_(make_quantizer<Inner>(random)), projection_(random) {}
 
-  KVCODEC_HD void encode(const float* u, std::byte* code) const noexcept {
+  KVCODEC_HD KVCODEC_SHARED void encode(const float* u, std::byte* code) const noexcept {
     inner_.encode(u, code);
     float residual[D], projected[D];
     inner_.decode(code, residual);
@@ -169,7 +169,7 @@ class QjlQuantizer {
     });
   }
 
-  KVCODEC_HD void decode(const std::byte* code, float* u) const noexcept {
+  KVCODEC_HD KVCODEC_SHARED void decode(const std::byte* code, float* u) const noexcept {
     inner_.decode(code, u);
     float signs[D], residual[D];
     const auto one = S::broadcast(1.0f);
@@ -181,13 +181,13 @@ class QjlQuantizer {
     });
   }
 
-  KVCODEC_HD void lift(float* q) const noexcept {
+  KVCODEC_HD KVCODEC_SHARED void lift(float* q) const noexcept {
     if constexpr (inner_lifted > D) inner_.lift(q);
     projection_.project(q, q + inner_lifted);
     scale_by<D, isa>(q + inner_lifted, Projection::normaliser);
   }
 
-  KVCODEC_HD float dot(const float* q, const std::byte* code) const noexcept {
+  KVCODEC_HD KVCODEC_SHARED float dot(const float* q, const std::byte* code) const noexcept {
     auto sum = S::broadcast(0.0f);
     each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE {
       sum = S::add(sum, S::negate(load_block<D, isa>(q + inner_lifted, b), signs_of(code, b)));
@@ -196,7 +196,7 @@ class QjlQuantizer {
     return multiply_add(correction, S::sum(sum), direction_dot(inner_, q, code));
   }
 
-  KVCODEC_HD void accumulate(float weight, const std::byte* code, float* sum) const noexcept {
+  KVCODEC_HD KVCODEC_SHARED void accumulate(float weight, const std::byte* code, float* sum) const noexcept {
     direction_accumulate(inner_, weight, code, sum);
     const auto w = S::broadcast(weight * residual_norm(code));
     each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE {
@@ -206,7 +206,7 @@ class QjlQuantizer {
   }
 
   /// The transpose of lift: adds the projected sums to the first D.
-  KVCODEC_HD void lower(float* sum) const noexcept {
+  KVCODEC_HD KVCODEC_SHARED void lower(float* sum) const noexcept {
     constexpr float factor = static_cast<float>(scale * static_cast<double>(Projection::normaliser));
     float scaled[D], residual[D];
     for (std::size_t i = 0; i < D; ++i) scaled[i] = factor * sum[inner_lifted + i];  // first: sums of large ones could overflow

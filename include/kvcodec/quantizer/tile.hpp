@@ -43,7 +43,7 @@ struct TableTile {
   };
 
   /// x: a query's floats, as the quantiser's dot takes them.
-  static void tabulate(const float* x, Query& query) noexcept {
+  KVCODEC_SHARED static void tabulate(const float* x, Query& query) noexcept {
     const float* patterns = table<typename Q::TilePatterns>();
     float most = 0, nothing = 0;
     for (std::size_t f = 0; f < fields; ++f) {
@@ -85,7 +85,7 @@ struct TableTile {
   }
 
   template <std::size_t N>
-  static void sums(const Query* queries, const std::byte* codes, Floats (&scores)[N][4]) noexcept {
+  KVCODEC_SHARED static void sums(const Query* queries, const std::byte* codes, Floats (&scores)[N][4]) noexcept {
     using Period = FieldPeriod<bits>;
     constexpr std::size_t whole = fields / Period::fields;
     typename S::Sums sum[N] = {};
@@ -141,12 +141,12 @@ struct NibbleTile {
     std::int32_t shift;
   };
 
-  static void tabulate(const IntegerQuery<Q>& integers, Query& query) noexcept {
+  KVCODEC_SHARED static void tabulate(const IntegerQuery<Q>& integers, Query& query) noexcept {
     for (std::size_t g = 0; g < groups; ++g) {
       query.even[g] = query.odd[g] = 0;
       for (unsigned j = 0; j < 4; ++j) {
         const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<std::uint8_t>(integers.bytes[i])) << (8 * j); };
-        if (8 * g + 2 * j + 1 < 64 * Q::integer_vectors) {
+        if (8 * g + 2 * j + 1 < sizeof integers.bytes) {
           query.even[g] |= byte(8 * g + 2 * j);
           query.odd[g] |= byte(8 * g + 2 * j + 1);
         }
@@ -157,7 +157,7 @@ struct NibbleTile {
   }
 
   template <std::size_t N>
-  static void sums(const Query* queries, const std::byte* codes, Floats (&scores)[N][4]) noexcept {
+  KVCODEC_SHARED static void sums(const Query* queries, const std::byte* codes, Floats (&scores)[N][4]) noexcept {
     static_assert(Q::tile_code_bytes % 4 == 0);
     const std::uint8_t* book = table<typename Q::BookOfBytes>();
     Ints sum[N][4];
@@ -187,7 +187,7 @@ struct NibbleTile {
 /// The kind of tile that a quantiser names, if any.
 template <class Q>
 inline constexpr bool has_tile_kernels = [] {
-  if constexpr (has_integer_rows<Q> && requires { Q::tile_bytes; }) return Q::tile_bytes > 0;
+  if constexpr (isa_of<Q> != Isa::scalar && requires { Q::tile_bytes; }) return Q::tile_bytes > 0;
   else return false;
 }();
 template <class Q, bool = has_tile_kernels<Q>>
@@ -217,9 +217,8 @@ inline void score_tile(const typename Tile::Query* queries, std::size_t n, const
     scores += N * stride;
     n -= N;
   };
-  while (n >= 4) some(Constant<4>());
-  if (n >= 2) some(Constant<2>());
-  if (n == 1) some(Constant<1>());
+  for (; n >= 4;) some(Constant<4>());
+  for (; n >= 1;) some(Constant<1>());
 }
 
 }  // namespace detail

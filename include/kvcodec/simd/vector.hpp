@@ -75,7 +75,7 @@ KVCODEC_HD KVCODEC_INLINE inline void store_block(typename Simd<I>::Floats a, T*
 
 /// Sum of x[i]*y[i].
 template <std::size_t D, Isa I = native_isa>
-KVCODEC_HD inline float sum_of_products(const float* x, const float* y) noexcept {
+KVCODEC_HD KVCODEC_SHARED inline float sum_of_products(const float* x, const float* y) noexcept {
   using S = Simd<I>;
   auto sum = S::broadcast(0.0f);
   each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { sum = S::fma(load_block<D, I>(x, b), load_block<D, I>(y, b), sum); });
@@ -90,7 +90,7 @@ KVCODEC_HD inline float sum_of_squares(const float* x) noexcept {
 
 /// Sum of x[i]*y[i], for scores.
 template <std::size_t D, Isa I = native_isa>
-KVCODEC_HD inline float dot_product(const float* x, const float* y) noexcept {
+KVCODEC_HD KVCODEC_SHARED inline float dot_product(const float* x, const float* y) noexcept {
   using S = Simd<I>;
   auto sum = S::broadcast(0.0f);
   each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { sum = S::multiply_add(load_block<D, I>(x, b), load_block<D, I>(y, b), sum); });
@@ -99,7 +99,7 @@ KVCODEC_HD inline float dot_product(const float* x, const float* y) noexcept {
 
 /// sum[i] += weight * x[i], for scores.
 template <std::size_t D, Isa I = native_isa>
-KVCODEC_HD inline void accumulate_product(float weight, const float* x, float* sum) noexcept {
+KVCODEC_HD KVCODEC_SHARED inline void accumulate_product(float weight, const float* x, float* sum) noexcept {
   using S = Simd<I>;
   const auto w = S::broadcast(weight);
   each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE {
@@ -109,7 +109,7 @@ KVCODEC_HD inline void accumulate_product(float weight, const float* x, float* s
 
 /// The largest |x[i]|; a NaN is not seen.
 template <std::size_t D, Isa I = native_isa>
-KVCODEC_HD inline float largest_magnitude(const float* x) noexcept {
+KVCODEC_HD KVCODEC_SHARED inline float largest_magnitude(const float* x) noexcept {
   using S = Simd<I>;
   auto largest = S::broadcast(0.0f);
   each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { largest = S::maximum(S::magnitude(load_block<D, I>(x, b)), largest); });
@@ -121,10 +121,34 @@ KVCODEC_HD inline float largest_magnitude(const float* x) noexcept {
 
 /// x[i] *= factor, each product rounded and none fused into what reads it.
 template <std::size_t D, Isa I = native_isa>
-KVCODEC_HD inline void scale_by(float* x, float factor) noexcept {
+KVCODEC_HD KVCODEC_SHARED inline void scale_by(float* x, float factor) noexcept {
   using S = Simd<I>;
   const auto f = S::broadcast(factor);
   each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { store_floats<D, I>(S::multiply(load_block<D, I>(x, b), f), x, b); });
+}
+
+/// to[i] = x[i], of any element type.
+template <std::size_t D, Isa I, Real T>
+KVCODEC_HD KVCODEC_SHARED inline void load_vector(const T* x, float* to) noexcept {
+  each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { store_floats<D, I>(load_block<D, I>(x, b), to, b); });
+}
+
+/// to[i] = (x[i] * first) * second, saturated. Two products, since that of the factors alone may be subnormal.
+template <std::size_t D, Isa I, Real T>
+KVCODEC_HD KVCODEC_SHARED inline void store_scaled(const float* x, float first, float second, T* to) noexcept {
+  using S = Simd<I>;
+  const auto f = S::broadcast(first), g = S::broadcast(second);
+  each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE {
+    store_block<D, I>(S::multiply(S::multiply(load_block<D, I>(x, b), f), g), to, b);
+  });
+}
+
+/// to[i] = x[i] + 0, saturated: -0 becomes +0.
+template <std::size_t D, Isa I, Real T>
+KVCODEC_HD KVCODEC_SHARED inline void store_vector(const float* x, T* to) noexcept {
+  using S = Simd<I>;
+  const auto zero = S::broadcast(0.0f);
+  each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { store_block<D, I>(S::add(load_block<D, I>(x, b), zero), to, b); });
 }
 
 }  // namespace KVCODEC_ISA_NAMESPACE

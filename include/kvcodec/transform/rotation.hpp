@@ -75,7 +75,7 @@ class SignedHadamard {
     }
   }
 
-  KVCODEC_HD void raw(float* x) const noexcept {
+  KVCODEC_HD KVCODEC_SHARED void raw(float* x) const noexcept {
     typename Simd<I>::Floats v[blocks_of<D>];
     each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { v[b] = load_block<D, I>(x, b); });
     for (unsigned r = 0; r < Rounds; ++r) {
@@ -84,7 +84,7 @@ class SignedHadamard {
     }
     each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { store_floats<D, I>(v[b], x, b); });
   }
-  KVCODEC_HD void raw_inverse(float* x) const noexcept {
+  KVCODEC_HD KVCODEC_SHARED void raw_inverse(float* x) const noexcept {
     typename Simd<I>::Floats v[blocks_of<D>];
     each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { v[b] = load_block<D, I>(x, b); });
     for (unsigned r = Rounds; r-- > 0;) {
