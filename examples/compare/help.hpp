@@ -16,8 +16,8 @@ inline constexpr std::string_view help_text =
                                                  a codec for keys, another for values
   compare --codecs octopus,turboquant-mse --bits 2,3,4 --head 0:1 --csv out.csv --plot out.png
 
-Input: .npy files, float16 or float32, little-endian, C order, every value finite. Head sizes d: 64, 80, 96, 112, 128,
-192, 256, 576, unless the program was built with -DKVCODEC_COMPARE_DIMS=... for others.
+Input: .npy files, float16 or float32, little-endian, C order, every value finite. Head sizes d: 64, 80, 96, 128, 256,
+unless the program was built with -DKVCODEC_COMPARE_DIMS=... for others.
   --keys FILE        [..., heads, tokens, d]. Without it: the shipped data.
   --values FILE      the same shape as the keys. Without it there are no output errors.
   --queries FILE     [..., query heads, tokens, d]. A multiple G of the key heads: query head h reads key head h / G.
