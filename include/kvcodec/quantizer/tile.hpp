@@ -206,19 +206,17 @@ template <class Tile, class NormOf>
 inline void score_tile(const typename Tile::Query* queries, std::size_t n, const std::byte* codes, float* scores, std::size_t stride,
                        NormOf norm_of) noexcept {
   using S = typename Tile::S;
-  const auto some = [&]<std::size_t N>(Constant<N>) {
+  const auto some = [&]<std::size_t N>(Constant<N>, std::size_t first) {
     typename S::Floats sum[N][4];
-    Tile::template sums<N>(queries, codes, sum);
+    Tile::template sums<N>(queries + first, codes, sum);
     unrolled<4>([&](auto q) KVCODEC_INLINE {
       const auto norms = norm_of(q);
-      unrolled<N>([&](auto k) KVCODEC_INLINE { S::store(S::multiply(sum[k][q], norms), scores + k * stride + 16 * q); });
+      unrolled<N>([&](auto k) KVCODEC_INLINE { S::store(S::multiply(sum[k][q], norms), scores + (first + k) * stride + 16 * q); });
     });
-    queries += N;
-    scores += N * stride;
-    n -= N;
   };
-  for (; n >= 4;) some(Constant<4>());
-  for (; n >= 1;) some(Constant<1>());
+  std::size_t k = 0;
+  for (; k + 4 <= n; k += 4) some(Constant<4>(), k);
+  for (; k < n; ++k) some(Constant<1>(), k);
 }
 
 }  // namespace detail
