@@ -34,7 +34,7 @@ struct TableTile {
   using Bytes = typename S::Bytes;
   static constexpr unsigned bits = Q::tile_bits;
   static constexpr std::size_t size = std::size_t{1} << bits, padded = size < 16 ? 16 : size;
-  static constexpr std::size_t fields = (8 * Q::tile_code_bytes + bits - 1) / bits < Q::tile_fields ? (8 * Q::tile_code_bytes + bits - 1) / bits : Q::tile_fields;
+  static constexpr std::size_t fields = Q::tile_fields;
   static_assert(fields * 255 < 65536, "kvcodec: the bytes of so many tables do not add up in 16 bits");
 
   struct Query {
@@ -110,7 +110,11 @@ struct TableTile {
 
   template <std::size_t Fields, std::size_t N>
   KVCODEC_INLINE static void period(const Query* queries, std::size_t first, const std::byte* codes, typename S::Sums (&sum)[N]) noexcept {
-    constexpr std::size_t bytes = (Fields * bits + 7) / 8 < FieldPeriod<bits>::bytes ? (Fields * bits + 7) / 8 : FieldPeriod<bits>::bytes;
+    // The last field may name coordinates that there are not, in a byte that there is not either.
+    constexpr std::size_t left = Fields == FieldPeriod<bits>::fields
+                                     ? FieldPeriod<bits>::bytes
+                                     : Q::tile_code_bytes - fields / FieldPeriod<bits>::fields * FieldPeriod<bits>::bytes;
+    constexpr std::size_t used = (Fields * bits + 7) / 8, bytes = used < left ? used : left;
     Bytes plane[bytes];
     unrolled<bytes>([&](auto j) KVCODEC_INLINE {
       plane[j] = S::load_bytes(codes + 64 * j);
