@@ -67,7 +67,7 @@ class Uncompressed : public RowInterface<Uncompressed<D, Half, I>, D, 2 * D> {
   template <Real T>
   KVCODEC_HD Query prepare_row(const T* q) const noexcept {
     Query query;
-    each_block<blocks>([&](std::size_t b) KVCODEC_INLINE { store_floats<D, I>(load_block<D, I>(q, b), query.value, b); });
+    load_vector<D, I>(q, query.value);
     return query;
   }
 
@@ -86,7 +86,7 @@ class Uncompressed : public RowInterface<Uncompressed<D, Half, I>, D, 2 * D> {
 
   void score_block(const Query* queries, std::size_t n, ConstPlanes rows, float* scores, std::size_t stride, Arithmetic) const noexcept {
     for (std::size_t i = 0; i < rows.count; ++i) {
-      prefetch(rows.code(i));
+      prefetch_ahead(rows.code(i), 2 * D);
       for (std::size_t k = 0; k < n; ++k) scores[k * stride + i] = score_row(queries[k], rows.code(i));
     }
   }
@@ -96,7 +96,7 @@ class Uncompressed : public RowInterface<Uncompressed<D, Half, I>, D, 2 * D> {
     constexpr std::size_t tile = 64, part = blocks < 8 ? blocks : 8;
     for (std::size_t first = 0; first < rows.count; first += tile) {
       const std::size_t end = rows.count - first < tile ? rows.count : first + tile;
-      for (std::size_t i = first; i < end; ++i) prefetch(rows.code(i));
+      for (std::size_t i = first; i < end; ++i) prefetch_ahead(rows.code(i), 2 * D);
       for (std::size_t k = 0; k < n; ++k) {
         for (std::size_t at = 0; at < blocks; at += part) {
           Floats sum[part];
@@ -126,13 +126,6 @@ class Uncompressed : public RowInterface<Uncompressed<D, Half, I>, D, 2 * D> {
 
   KVCODEC_HD KVCODEC_INLINE static Floats load(const std::byte* row, std::size_t b) noexcept {
     return S::template load_halves<Half>(row + 2 * lanes * b, block_size<D>(b));
-  }
-  /// To 4 KB ahead, which the hardware's prefetchers do not reach.
-  KVCODEC_INLINE static void prefetch(const std::byte* row) noexcept {
-#if defined(__GNUC__)
-    for (std::size_t at = 0; at < 2 * D; at += 64)
-      __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(row) + 4096 + at));
-#endif
   }
 };
 

@@ -44,15 +44,6 @@ struct IntegerQuery<Q, true> {
 
 namespace detail {
 
-/// To 4 KB ahead, which the hardware's prefetchers do not reach: rows come from memory in about half the time.
-KVCODEC_INLINE inline void prefetch_ahead(const std::byte* code, std::size_t bytes) noexcept {
-#if defined(__GNUC__)
-  const auto at = reinterpret_cast<std::uintptr_t>(code) + 4096;
-  __builtin_prefetch(reinterpret_cast<const void*>(at));
-  if (bytes > 64) __builtin_prefetch(reinterpret_cast<const void*>(at + 64));
-#endif
-}
-
 /// The quantiser's kernels; Norm names how a row's norm is read: Norm::load(const std::byte*), Norm::type.
 template <class Q, class Norm>
 struct IntegerKernels {
