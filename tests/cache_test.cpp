@@ -1,4 +1,5 @@
 // The paged cache: random streams of every operation against a plain model of it; refusals; pages in their two forms.
+#include "support/counted_new.hpp"
 #include "support/random_rows.hpp"
 
 #include <kvcodec/cache/kv_cache.hpp>
@@ -25,27 +26,6 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-namespace {
-std::atomic<std::size_t> allocations{0};
-
-void* counted(std::size_t size, std::size_t alignment) {
-  ++allocations;
-  void* const p = std::aligned_alloc(alignment, (size + alignment) / alignment * alignment);
-  if (p == nullptr) throw std::bad_alloc();
-  return p;
-}
-}  // namespace
-
-// The array forms come here by default. Not inlined, which g++ 12 would take for pairs that do not match.
-[[gnu::noinline]] void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
-[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
-  return counted(size, static_cast<std::size_t>(alignment));
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
 namespace kvcodec {
 namespace {
