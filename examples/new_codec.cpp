@@ -38,8 +38,8 @@ using Ternary = kvcodec::RotationCodec<TernaryQuantizer<D>, kvcodec::SignedHadam
 
 static_assert(Ternary<128>::row_bytes == 28);  // 26 bytes of code and the norm: 1.75 bits a coordinate
 
-using Sizes = ::testing::Types<Ternary<64>, Ternary<80>, Ternary<128>>;
-INSTANTIATE_TYPED_TEST_SUITE_P(MyCodec, CodecLaws, Sizes);
+const auto sizes = kvcodec_test::codecs<Ternary<64>, Ternary<80>, Ternary<128>>();
+INSTANTIATE_TEST_SUITE_P(MyCodec, CodecLaws, ::testing::ValuesIn(sizes));
 
 TEST(Ternary, HasTheDistortionOfThreeLevels) {
   const Ternary<128> codec;

@@ -1,4 +1,5 @@
 // What Arithmetic::fastest adds to a codec's own error: at most 1 % of its variance for scores, 2 % for sums (rows.hpp).
+#include "support/any_codec.hpp"
 #include "support/guarded.hpp"
 #include "support/random_rows.hpp"
 
@@ -28,26 +29,21 @@ std::vector<float> rows_of(std::size_t n, std::size_t d, std::uint64_t seed, boo
   return x;
 }
 
-template <class C>
-Added measure(bool heavy) {
-  constexpr std::size_t n = 2'048, group = 8, d = C::dim;
-  const C codec(3);
+Added measure(const kvcodec_test::AnyCodec& codec, bool heavy) {
+  constexpr std::size_t n = 2'048, group = 8;
+  const std::size_t d = codec.dim;
   const auto x = rows_of(n, d, 31, heavy), q = rows_of(group, d, 32, heavy);
-  std::vector<std::byte> codes(n * C::code_bytes), norms(n * C::norm_bytes);
-  const Planes rows{codes.data(), C::code_bytes, norms.data(), C::norm_bytes, n};
-  EXPECT_EQ(codec.encode_rows(std::span<const float>(x), rows).status, Status::ok);
-  std::vector<typename C::Query> queries;
-  for (std::size_t k = 0; k < group; ++k) queries.push_back(codec.prepare(std::span<const float, d>(q.data() + k * d, d)));
+  std::vector<std::byte> codes(n * codec.code_bytes), norms(n * codec.norm_bytes);
+  const Planes rows{codes.data(), codec.code_bytes, norms.data(), codec.norm_bytes, n};
+  EXPECT_EQ(codec.encode_rows(x, rows).status, Status::ok);
   std::vector<float> weights = kvcodec_test::gaussian_rows(group, n, 33);
   for (float& w : weights) w = std::exp(2.0f * w);  // a softmax's weights; one sign, four orders of magnitude
 
   const auto run = [&](Arithmetic arithmetic, std::vector<float>& scores, std::vector<float>& sums) {
     scores.resize(group * n);
     sums.resize(group * d);
-    EXPECT_EQ(codec.score_rows(std::span<const typename C::Query>(queries), rows, std::span<float>(scores), arithmetic), Status::ok);
-    std::vector<typename C::Accumulator> a(group);
-    EXPECT_EQ(codec.accumulate_rows(std::span<const float>(weights), rows, std::span<typename C::Accumulator>(a), arithmetic), Status::ok);
-    for (std::size_t k = 0; k < group; ++k) codec.finish(a[k], std::span<float, d>(sums.data() + k * d, d));
+    EXPECT_EQ(codec.score_rows(q, rows, scores, arithmetic), Status::ok);
+    EXPECT_EQ(codec.accumulate_rows(weights, rows, sums, arithmetic), Status::ok);
   };
   std::vector<float> fast_scores, exact_scores, fast_sums, exact_sums;
   run(Arithmetic::fastest, fast_scores, fast_sums);
@@ -125,22 +121,22 @@ TEST(Tiles, ScoreAsTheRowsDoAndReadNoByteBeyondTheCodes) {
   check_tiles<Octopus<96, 2>>();
 }
 
-template <class C>
-class Integers : public ::testing::Test {};
-using Measured = ::testing::Types<TurboQuantMse<128, 2>, TurboQuantMse<128, 3>, TurboQuantMse<128, 4>, TurboQuantMse<80, 4>,
-                                  TurboQuantMse<256, 4>, LloydMax<128, 4>, Octopus<128, 1>, Octopus<128, 2>, Octopus<128, 3>,
-                                  Octopus<128, 4>, Octopus<96, 3>>;
-TYPED_TEST_SUITE(Integers, Measured);
+class Integers : public ::testing::TestWithParam<kvcodec_test::CodecFactory> {};
+const auto measured = kvcodec_test::codecs<TurboQuantMse<128, 2>, TurboQuantMse<128, 3>, TurboQuantMse<128, 4>, TurboQuantMse<80, 4>,
+                                           TurboQuantMse<256, 4>, LloydMax<128, 4>, Octopus<128, 1>, Octopus<128, 2>, Octopus<128, 3>,
+                                           Octopus<128, 4>, Octopus<96, 3>>();
+INSTANTIATE_TEST_SUITE_P(Codecs, Integers, ::testing::ValuesIn(measured));
 
-TYPED_TEST(Integers, AddLittleToTheCodecsOwnError) {
+TEST_P(Integers, AddLittleToTheCodecsOwnError) {
+  const auto codec = GetParam().make(3);
   for (const bool heavy : {false, true}) {
-    if (heavy && TypeParam::name == "lloyd-max") continue;  // unrotated: its own error is then the input's outliers
-    const Added added = measure<TypeParam>(heavy);
-    EXPECT_LE(added.scores, 0.01) << TypeParam::name;
-    EXPECT_LE(added.sums, 0.02) << TypeParam::name;
+    if (heavy && codec->name == "lloyd-max") continue;  // unrotated: its own error is then the input's outliers
+    const Added added = measure(*codec, heavy);
+    EXPECT_LE(added.scores, 0.01);
+    EXPECT_LE(added.sums, 0.02);
     // And it is the integers that were measured, where there are any.
-    const bool octopus = TypeParam::name == "octopus";
-    if (native_isa != Isa::scalar && (!octopus || (Simd<native_isa>::lookup_bits >= 6 && TypeParam::row_bytes * 8 < TypeParam::dim * 4))) {
+    const bool octopus = codec->name == "octopus";
+    if (native_isa != Isa::scalar && (!octopus || (Simd<native_isa>::lookup_bits >= 6 && codec->row_bytes * 8 < codec->dim * 4))) {
       EXPECT_GT(added.scores, 0.0);
     }
   }

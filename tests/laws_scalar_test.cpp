@@ -5,20 +5,20 @@
 namespace kvcodec {
 namespace {
 
-using Widths = kvcodec_test::Codecs<TurboQuantMse<128, 1>, TurboQuantMse<128, 2>, TurboQuantMse<128, 3>, TurboQuantMse<128, 4>,
-                                TurboQuantMse<128, 5>, TurboQuantMse<128, 6>, TurboQuantMse<128, 7>, TurboQuantMse<128, 8>>;
-INSTANTIATE_TYPED_TEST_SUITE_P(TurboQuantWidths, CodecLaws, Widths);
+const auto widths = kvcodec_test::sampled_codecs<TurboQuantMse<128, 1>, TurboQuantMse<128, 2>, TurboQuantMse<128, 3>, TurboQuantMse<128, 4>,
+                                TurboQuantMse<128, 5>, TurboQuantMse<128, 6>, TurboQuantMse<128, 7>, TurboQuantMse<128, 8>>();
+INSTANTIATE_TEST_SUITE_P(TurboQuantWidths, CodecLaws, ::testing::ValuesIn(widths));
 
-using Dims13 = kvcodec_test::Codecs<TurboQuantMse<32, 3>, TurboQuantMse<64, 2>, TurboQuantMse<80, 3>, TurboQuantMse<96, 4>, TurboQuantMse<112, 5>,
+const auto dims = kvcodec_test::sampled_codecs<TurboQuantMse<32, 3>, TurboQuantMse<64, 2>, TurboQuantMse<80, 3>, TurboQuantMse<96, 4>, TurboQuantMse<112, 5>,
                                 TurboQuantMse<160, 7>, TurboQuantMse<192, 6>, TurboQuantMse<256, 2>, TurboQuantMse<320, 3>,
-                                TurboQuantMse<512, 4>, TurboQuantMse<576, 2>, TurboQuantMse<1024, 3>>;
-INSTANTIATE_TYPED_TEST_SUITE_P(TurboQuantDims, CodecLaws, Dims13);
+                                TurboQuantMse<512, 4>, TurboQuantMse<576, 2>, TurboQuantMse<1024, 3>>();
+INSTANTIATE_TEST_SUITE_P(TurboQuantDims, CodecLaws, ::testing::ValuesIn(dims));
 
-using Variants = kvcodec_test::Codecs<
+const auto variants = kvcodec_test::sampled_codecs<
     TurboQuantMse<4, 3>, TurboQuantMse<12, 5>, TurboQuantMse<36, 3>, TurboQuantMse<64, 4, Options{.rounds = 1, .norm = NormType::float32}>,
     TurboQuantMse<64, 4, Options{.rounds = 2, .norm = NormType::float16}>, LloydMax<64, 1>, LloydMax<64, 2>, LloydMax<80, 3>, LloydMax<128, 4>,
-    LloydMax<64, 8, Options{.rounds = 0, .norm = NormType::float16}>, Float16<64>, Float16<576>, BFloat16<128>, BFloat16<80>>;
-INSTANTIATE_TYPED_TEST_SUITE_P(ScalarVariants, CodecLaws, Variants);
+    LloydMax<64, 8, Options{.rounds = 0, .norm = NormType::float16}>, Float16<64>, Float16<576>, BFloat16<128>, BFloat16<80>>();
+INSTANTIATE_TEST_SUITE_P(ScalarVariants, CodecLaws, ::testing::ValuesIn(variants));
 
 static_assert(TurboQuantMse<128, 2>::row_bytes == 34 && TurboQuantMse<128, 3>::row_bytes == 50 && TurboQuantMse<128, 4>::row_bytes == 66);
 static_assert(TurboQuantMse<128, 4, Options{.norm = NormType::float32}>::row_bytes == 68);

@@ -1,5 +1,5 @@
-// Every codec, every width, head sizes of every factor, the smallest and the largest: a score is the inner product with the decoded row, a finished sum the sum of
-// decoded rows, and distortion is what that many bits give.
+// Every codec, every width, head sizes of every factor, the smallest and the largest: a score is the inner product with the
+// decoded row, a finished sum the sum of decoded rows, and distortion is what that many bits give.
 #include "support/dims.hpp"
 #include "support/random_rows.hpp"
 
@@ -24,41 +24,48 @@ struct Errors {
   double score = 0, finish = 0, distortion = 0;
 };
 
+/// What a codec makes of rows x and queries q: the decoded rows, the scores of each query and row, and the rows' sum with
+/// the last query's scores as weights. Only this is compiled for every codec.
+struct Outcome {
+  std::vector<float> decoded, scores, sum;
+};
 template <class C>
-Errors errors_of(const C& codec) {
-  const auto x = kvcodec_test::gaussian_rows(row_count, C::dim, 1), q = kvcodec_test::gaussian_rows(row_count, C::dim, 2);
+Outcome outcome_of(const C& codec, std::span<const float> x, std::span<const float> q) {
   std::vector<std::byte> memory(row_count * C::row_bytes);
-  const Rows rows{memory.data(), row_count, C::row_bytes};
-  EXPECT_EQ(codec.encode_rows(std::span<const float>(x), rows).status, Status::ok);
-  std::vector<float> decoded(x.size());
-  EXPECT_EQ(codec.decode_rows(rows, std::span<float>(decoded)), Status::ok);
-
-  Errors errors;
-  std::array<float, row_count> scores;
-  for (std::size_t i = 0; i < row_count; ++i) {
-    const std::span<const float, C::dim> query(q.data() + i * C::dim, C::dim);
-    const auto prepared = codec.prepare(query);
-    for (std::size_t j = 0; j < row_count; ++j) {
-      scores[j] = codec.score(prepared, std::span<const std::byte, C::row_bytes>(rows[j], C::row_bytes));
-      const auto row = std::span<const float>(decoded).subspan(j * C::dim, C::dim);
-      const double scale = kvcodec_test::length(query) * kvcodec_test::length(std::span<const float>(x).subspan(j * C::dim, C::dim));
-      errors.score = std::max(errors.score, std::abs(static_cast<double>(scores[j]) - kvcodec_test::dot(query, row)) / scale);
-    }
-  }
+  Outcome outcome{std::vector<float>(x.size()), {}, std::vector<float>(C::dim)};
   typename C::Accumulator sum;
-  for (std::size_t j = 0; j < row_count; ++j)
-    codec.accumulate(scores[j], std::span<const std::byte, C::row_bytes>(rows[j], C::row_bytes), sum);
-  std::array<float, C::dim> out;
-  codec.finish(sum, out);
-  double scale = 0, square = 0;
-  std::array<double, C::dim> exact = {};
-  for (std::size_t j = 0; j < row_count; ++j) {
-    for (std::size_t k = 0; k < C::dim; ++k) exact[k] += static_cast<double>(scores[j]) * decoded[j * C::dim + k];
-    scale += std::abs(static_cast<double>(scores[j])) * kvcodec_test::length(std::span<const float>(x).subspan(j * C::dim, C::dim));
-    errors.distortion += kvcodec_test::relative_square_error(std::span<const float>(x).subspan(j * C::dim, C::dim),
-                                                             std::span<const float>(decoded).subspan(j * C::dim, C::dim)) / row_count;
+  for (std::size_t i = 0; i < row_count; ++i) {
+    (void)codec.encode_row(x.data() + i * C::dim, memory.data() + i * C::row_bytes);
+    codec.decode_row(memory.data() + i * C::row_bytes, outcome.decoded.data() + i * C::dim);
   }
-  for (std::size_t k = 0; k < C::dim; ++k) square += (out[k] - exact[k]) * (out[k] - exact[k]);
+  for (std::size_t i = 0; i < row_count; ++i) {
+    const auto query = codec.prepare_row(q.data() + i * C::dim);
+    for (std::size_t j = 0; j < row_count; ++j) outcome.scores.push_back(codec.score_row(query, memory.data() + j * C::row_bytes));
+  }
+  for (std::size_t j = 0; j < row_count; ++j)
+    codec.accumulate_row(outcome.scores[outcome.scores.size() - row_count + j], memory.data() + j * C::row_bytes, sum);
+  codec.finish_row(sum, outcome.sum.data());
+  return outcome;
+}
+
+Errors errors_of(const Outcome& outcome, std::span<const float> x, std::span<const float> q) {
+  const std::size_t d = x.size() / row_count;
+  const auto row = [d](std::span<const float> all, std::size_t j) { return all.subspan(j * d, d); };
+  Errors errors;
+  double scale = 0, square = 0;
+  std::vector<double> exact(d);
+  for (std::size_t j = 0; j < row_count; ++j) {
+    const auto decoded = row(outcome.decoded, j);
+    for (std::size_t i = 0; i < row_count; ++i) {
+      const double error = static_cast<double>(outcome.scores[i * row_count + j]) - kvcodec_test::dot(row(q, i), decoded);
+      errors.score = std::max(errors.score, std::abs(error) / kvcodec_test::length(row(q, i)) / kvcodec_test::length(row(x, j)));
+    }
+    errors.distortion += kvcodec_test::relative_square_error(row(x, j), decoded) / row_count;
+    const double weight = static_cast<double>(outcome.scores[(row_count - 1) * row_count + j]);
+    for (std::size_t k = 0; k < d; ++k) exact[k] += weight * decoded[k];
+    scale += std::abs(weight) * kvcodec_test::length(row(x, j));
+  }
+  for (std::size_t k = 0; k < d; ++k) square += (outcome.sum[k] - exact[k]) * (outcome.sum[k] - exact[k]);
   errors.finish = std::sqrt(square) / scale;
   return errors;
 }
@@ -69,9 +76,11 @@ TEST(Sweep, ScoresAndSumsAreThoseOfDecodedRowsAtEveryDimAndWidth) {
   for (const auto& family : codec_families) {
     for (const std::size_t d : TestDims::value) {
       for (unsigned bits = family.first_bits; bits <= family.last_bits; ++bits) {
-        Errors errors;
-        const auto result = with_codec<TestDims>(family.name, d, bits, 5, [&](const auto& codec) { errors = errors_of(codec); });
+        const auto x = kvcodec_test::gaussian_rows(row_count, d, 1), q = kvcodec_test::gaussian_rows(row_count, d, 2);
+        Outcome outcome;
+        const auto result = with_codec<TestDims>(family.name, d, bits, 5, [&](const auto& codec) { outcome = outcome_of(codec, x, q); });
         ASSERT_TRUE(result.ok()) << result.message();
+        const Errors errors = errors_of(outcome, x, q);
         ++codecs;
         EXPECT_LE(errors.score, 1e-5) << family.name << " d " << d << " bits " << bits;
         EXPECT_LE(errors.finish, 1e-5) << family.name << " d " << d << " bits " << bits;

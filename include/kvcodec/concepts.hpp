@@ -6,7 +6,7 @@
 // KeyCodec    a Codec whose packed rows can be scored against a query without rebuilding the vector.
 // ValueCodec  a Codec whose packed rows can be summed with weights without rebuilding the vectors.
 //
-// Laws, each a typed test over every codec (tests/laws.hpp):
+// Laws, each a test over every codec (tests/laws.hpp):
 //   pure        the bytes of encode(x) depend on (codec, x) alone: not on other rows, the destination, or the machine.
 //   consistent  score(prepare(q), row) = <q, decode(row)> within 1e-5 |q| |x|, and finish(sum of w * row) =
 //               sum of w * decode(row) likewise. With a QJL

@@ -21,8 +21,9 @@ bool close(const std::vector<float>& a, const std::vector<float>& b, float toler
 int main() {
 #if defined(KVCODEC_TEST_MIXED_FLAGS)
   const bool mixed = true;
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c")) {
-    std::puts("skipped: this processor has no AVX2, FMA or F16C");
+  // F16C, which clang++ 14 cannot ask for, came before both.
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+    std::puts("skipped: this processor has no AVX2 or FMA");
     return 77;
   }
 #else

@@ -27,8 +27,13 @@ if(WAY STREQUAL "find_package")
   set(arguments -DCMAKE_PREFIX_PATH=${WORK}/prefix)
 endif()
 
+# As users build: the first way optimised, whose warnings differ, the others as one debugs.
+set(build_type Debug)
+if(WAY STREQUAL "find_package")
+  set(build_type Release)
+endif()
 run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G ${GENERATOR} -DCMAKE_MAKE_PROGRAM=${MAKE_PROGRAM}
-  -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Release -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
+  -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=${build_type} -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
   -DKVCODEC_WAY=${WAY} -DKVCODEC_SOURCE=${KVCODEC_SOURCE} -DKVCODEC_WANTED_VERSION=${VERSION} -DEIGEN=${EIGEN} ${arguments})
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 foreach(program consumer consumer_plain)

@@ -281,7 +281,7 @@ struct Simd<Isa::avx2> {
       store_bytes(fields, each);
     } else {
       store_bytes({join_qwords<Width>(fields.low), join_qwords<Width>(fields.high)}, each);
-      for (std::size_t k = 1; k < 8; ++k) std::memcpy(each + k * Width, each + 8 * k, 8);
+      for (std::size_t k = 1; k < 8; ++k) std::memmove(each + k * Width, each + 8 * k, 8);
     }
     std::memcpy(to, each, bytes);
   }

@@ -318,11 +318,11 @@ struct Simd<Isa::avx512> {
   static void widen_sums(const Sums& sum, Ints (&out)[4]) noexcept {
     const __m512i even = _mm512_sub_epi16(sum.all, _mm512_slli_epi16(sum.odd, 8));
     const __m512i low = _mm512_unpacklo_epi16(even, sum.odd), high = _mm512_unpackhi_epi16(even, sum.odd);
-    const auto quarter = [&](auto q) KVCODEC_INLINE {
-      return _mm512_cvtepu16_epi32(_mm256_inserti128_si256(_mm256_castsi128_si256(_mm512_extracti32x4_epi32(low, q)),
-                                                           _mm512_extracti32x4_epi32(high, q), 1));
-    };
-    unrolled<4>([&](auto q) KVCODEC_INLINE { out[q].v = quarter(q); });
+    unrolled<4>([&](auto q) KVCODEC_INLINE {
+      constexpr int quarter = static_cast<int>(decltype(q)());  // a constant to the intrinsics at -O0 too
+      out[quarter].v = _mm512_cvtepu16_epi32(_mm256_inserti128_si256(
+          _mm256_castsi128_si256(_mm512_extracti32x4_epi32(low, quarter)), _mm512_extracti32x4_epi32(high, quarter), 1));
+    });
   }
   static Bytes broadcast4(std::uint32_t four) noexcept { return {_mm512_set1_epi32(static_cast<int>(four))}; }
   static Ints sum_rows(const Ints (&a)[16]) noexcept {

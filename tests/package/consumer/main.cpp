@@ -17,7 +17,10 @@ int main() {
     std::array<std::byte, C::row_bytes> row;
     std::array<float, C::dim> back, mean;
     if constexpr (C::dim == 64) {
-      if (codec.encode(std::span<const float, 64>(x), row) != kvcodec::Status::ok) worst = 1e9;
+      if (codec.encode(std::span<const float, 64>(x), row) != kvcodec::Status::ok) {
+        worst = 1e9;
+        return;
+      }
       codec.decode(row, back);
       typename C::Accumulator sum;
       codec.accumulate(1.0f, row, sum);
