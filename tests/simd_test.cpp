@@ -128,6 +128,7 @@ TYPED_TEST(SimdTest, Floats) {
     const float mine = S::sum(a), spec = Spec::sum(p);
     if (spec == spec) {
       ASSERT_EQ(float_bits(mine), float_bits(spec));
+      ASSERT_EQ(S::largest(a), Spec::largest(p));
     }
     ASSERT_EQ(S::bits(S::greater(a, b)), Spec::bits(Spec::greater(p, q)));
     ASSERT_EQ(S::bits(S::differ(S::greater(a, b), S::greater(b, c))), Spec::bits(Spec::differ(Spec::greater(p, q), Spec::greater(q, r))));
@@ -342,6 +343,7 @@ TYPED_TEST(SimdTest, Bytes) {
   Source source;
   for (int i = 0; i < 500; ++i) {
     B64 x = source.bytes(255), y = source.bytes(255);  // -127 .. 127 after taking 127 off
+    if (i == 2) x.fill(255), y.fill(254);
     if (i == 0) x.fill(0), y.fill(254);
     if (i == 1) x.fill(254), y.fill(254);
     B64 mine, spec, weights;
@@ -356,7 +358,13 @@ TYPED_TEST(SimdTest, Bytes) {
     for (std::size_t l = 0; l < 16; ++l)
       for (std::size_t k = 0; k < 4; ++k) a[l] -= S::bias * (y[4 * l + k] - 127);
     ASSERT_EQ(a, b);
+    ASSERT_EQ(out<S>(S::dot4_unsigned(S::broadcast_int(-7), S::load_bytes(x.data()), S::load_bytes(weights.data()))),
+              out<Spec>(Spec::dot4_unsigned(Spec::broadcast_int(-7), Spec::load_bytes(x.data()), Spec::load_bytes(weights.data()))));
+    ASSERT_EQ(out<S>(S::unbiased(S::load_bytes(mine.data()))), out<Spec>(Spec::unbiased(Spec::load_bytes(spec.data()))));
+    ASSERT_EQ(out<S>(S::bytes_of(S::ints_of(S::load_bytes(mine.data())))), mine);
+    ASSERT_EQ(out<S>(S::ints_of(S::load_bytes(x.data()))), out<Spec>(Spec::ints_of(Spec::load_bytes(x.data()))));
     ASSERT_EQ(out<S>(S::broadcast4(0x01c28344u)), out<Spec>(Spec::broadcast4(0x01c28344u)));
+    ASSERT_EQ(out<S>(S::broadcast4(0x01c28344u, 0x7fa6e500u)), out<Spec>(Spec::broadcast4(0x01c28344u, 0x7fa6e500u)));
 
     const B64 flags = source.bytes();
     ASSERT_EQ(out<S>(S::template negate_where<0>(S::load_bytes(x.data()), S::load_bytes(flags.data()))),
@@ -392,10 +400,15 @@ TYPED_TEST(SimdTest, Bytes) {
       spec_many[k] = ints<Spec>(z);
     }
     ASSERT_EQ(out<S>(S::sum_rows(many)), out<Spec>(Spec::sum_rows(spec_many)));
+    ASSERT_EQ(S::sum(many[0]), Spec::sum(spec_many[0]));
     ASSERT_EQ(out<S>(S::narrow(many[0], many[1], many[2], many[3])),
               out<Spec>(Spec::narrow(spec_many[0], spec_many[1], spec_many[2], spec_many[3])));
     for (std::size_t n = 0; n <= 64; ++n)
       ASSERT_EQ(out<S>(S::load_bytes(x.data(), n)), out<Spec>(Spec::load_bytes(x.data(), n)));
+    for (std::size_t n = 0; n <= 32; ++n)
+      ASSERT_EQ(out<S>(S::load_two(x.data(), y.data() + 64 - n, n)), out<Spec>(Spec::load_two(x.data(), y.data() + 64 - n, n)));
+    ASSERT_EQ(out<S>(S::template select_bits<0xa5>(S::load_bytes(x.data()), S::load_bytes(flags.data()))),
+              out<Spec>(Spec::select_bits<0xa5>(Spec::load_bytes(x.data()), Spec::load_bytes(flags.data()))));
   }
 }
 

@@ -1,11 +1,14 @@
 // Scores and sums in integers, for any quantiser whose decoded coordinates fit bytes: queries, codebooks and weights of 8
 // bits, products summed exactly in 32. A quantiser says how its rows become bytes:
 //
-//   integer_components            of a field: 1 coordinate, or the 3 of a triplet
-//   integer_fields                of a row
-//   integer_unit                  the value of one unit of a byte
-//   integer_row<K, N>(code, c)    component K of the N fields from 64c on: bytes in [-127, 127] plus the vocabulary's bias
-//   integer_plane(k)              where in a prepared query's floats (and a sum's) component k of field 0 is; the others follow
+//   integer_components           of a field: 1 coordinate, or the 3 of a triplet
+//   integer_fields               of a row
+//   integer_unit                 the value of one unit of a byte
+//   integer_at(k)                where in a prepared query's floats (and a sum's) component k of field 0 is; the others follow
+//   integer_planes               bytes that say a field: 1, or 2
+//   integer_bytes<P, N>(code, c) plane P of the N fields from 64c on
+//   integer_value<K>(p0, p1)     component K of fields with these bytes: in [-127, 127] plus the vocabulary's bias
+//   integer_packed_bits          of a field, where a row's bytes are whole fields of so few bits; else 8
 //
 // What the integers add to a codec's own error: a query is rounded to 127ths of its largest coordinate, a codebook to 127ths
 // of its largest value, weights times norms to 127ths of the largest of sixty-four tokens. tests/integer_test.cpp holds it
@@ -44,6 +47,27 @@ struct IntegerQuery<Q, true> {
 
 namespace detail {
 
+/// How many of n are in quarter q of sixty-four.
+constexpr std::size_t quarter_size(std::size_t n, std::size_t q) noexcept {
+  return n <= 16 * q ? 0 : n - 16 * q < 16 ? n - 16 * q : 16;
+}
+
+/// The norms of at most sixty-four rows, filled up with zeros to whole lanes.
+template <class S, class Norm>
+inline void load_norms(ConstPlanes rows, float* norms) noexcept {
+  if constexpr (Norm::bytes == 2) {
+    if (rows.norm_stride == 2) {
+      for (std::size_t i = 0; i < rows.count; i += lanes) {
+        const std::size_t n = rows.count - i < lanes ? rows.count - i : lanes;
+        S::store(S::template load_halves<typename Norm::type>(rows.norm(i), n), norms + i);
+      }
+      return;
+    }
+  }
+  for (std::size_t i = 0; i < rows.count; ++i) norms[i] = Norm::load(rows.norm(i));
+  for (std::size_t i = rows.count; i % lanes != 0; ++i) norms[i] = 0;
+}
+
 /// The quantiser's kernels; Norm names how a row's norm is read: Norm::load(const std::byte*), Norm::type.
 template <class Q, class Norm>
 struct IntegerKernels {
@@ -63,9 +87,7 @@ struct IntegerKernels {
       largest = S::maximum(largest, S::magnitude(part));
       nothing = S::add(nothing, S::multiply(part, zero));
     });
-    float each[lanes], most = 0;
-    S::store(largest, each);
-    for (const float v : each) most = v > most ? v : most;
+    const float most = S::largest(largest);
     const float inverse = is_finite(127.0f / most) ? 127.0f / most : 0.0f;  // a query of less than 2^-120 is as good as zero
     Ints ints[4], sum = S::broadcast_int(0);
     const Ints low = S::broadcast_int(255);
@@ -75,10 +97,7 @@ struct IntegerKernels {
       ints[q] = S::bit_and(rounded, low);
       if constexpr (q == 3) S::store_bytes(S::narrow(ints[0], ints[1], ints[2], ints[3]), query.bytes + 64 * v);
     });
-    std::int32_t sums[lanes], total = 0;
-    S::store(sum, sums);
-    for (const std::int32_t v : sums) total += v;
-    query.shift = -S::bias * total;
+    query.shift = -S::bias * S::sum(sum);
     query.unit = most / 127.0f * Q::integer_unit + S::sum(nothing);
   }
 
@@ -87,7 +106,7 @@ struct IntegerKernels {
     for (std::size_t i = 0; i < rows.count; i += chunk) {
       const ConstPlanes some = rows.rows(i, rows.count - i < chunk ? rows.count - i : chunk);
       float norms[chunk];
-      load_norms(some, norms);
+      load_norms<S, Norm>(some, norms);
       for (std::size_t k = 0; k < n; k += 4) {
         float* to = scores + k * stride + i;
         if (n - k == 1) score_group<1>(queries + k, 1, some, norms, to, stride);
@@ -98,11 +117,10 @@ struct IntegerKernels {
 
   template <class Accumulator>
   KVCODEC_SHARED static void accumulate(const float* weights, std::size_t stride, std::size_t n, ConstPlanes rows, Accumulator* sums) noexcept {
-    constexpr std::size_t group = 4;
     for (std::size_t i = 0; i < rows.count; i += chunk) {
       const ConstPlanes some = rows.rows(i, rows.count - i < chunk ? rows.count - i : chunk);
       float norms[chunk];
-      load_norms(some, norms);
+      load_norms<S, Norm>(some, norms);
       for (std::size_t first = 0; first < n; first += group) {
         Weights w[group];
         float* to[group];
@@ -115,8 +133,8 @@ struct IntegerKernels {
               Q().accumulate(weights[k * stride + i + t] * norms[t], some.code(t), sums[k].rotated);
           }
         }
-        if (used == 1) accumulate_group<1>(w, used, some, to);
-        if (used > 1) accumulate_group<4>(w, used, some, to);
+        if (used == 1) accumulate_group<1>(w, 1, some, to);
+        if (used > 1) accumulate_group<group>(w, used, some, to);
       }
     }
   }
@@ -133,27 +151,9 @@ struct IntegerKernels {
   KVCODEC_INLINE static void each_part(F f) noexcept {
     each_chunk<fields>([&](std::size_t c, auto n) KVCODEC_INLINE {
       for (std::size_t k = 0; k < components; ++k)
-        unrolled<4>([&](auto q) KVCODEC_INLINE { f(components * c + k, q, Q::integer_plane(k) + 64 * c + 16 * q, quarter_size(n, q)); });
+        unrolled<4>([&](auto q) KVCODEC_INLINE { f(components * c + k, q, Q::integer_at(k) + 64 * c + 16 * q, quarter_size(n, q)); });
     });
   }
-  static constexpr std::size_t quarter_size(std::size_t n, std::size_t q) noexcept {
-    return n <= 16 * q ? 0 : n - 16 * q < 16 ? n - 16 * q : 16;
-  }
-
-  static void load_norms(ConstPlanes rows, float* norms) noexcept {
-    if constexpr (Norm::bytes == 2) {
-      if (rows.norm_stride == 2) {
-        for (std::size_t i = 0; i < rows.count; i += lanes) {
-          const std::size_t n = rows.count - i < lanes ? rows.count - i : lanes;
-          S::store(S::template load_halves<typename Norm::type>(rows.norm(i), n), norms + i);
-        }
-        return;
-      }
-    }
-    for (std::size_t i = 0; i < rows.count; ++i) norms[i] = Norm::load(rows.norm(i));
-    for (std::size_t i = rows.count; i % lanes != 0; ++i) norms[i] = 0;
-  }
-
   /// Sixteen sums at a time: of 16 / N rows with each of N queries, of which `count` there are.
   template <std::size_t N, class Query>
   KVCODEC_SHARED static void score_group(const Query* queries, std::size_t count, ConstPlanes rows, const float* norms, float* scores,
@@ -178,8 +178,11 @@ struct IntegerKernels {
         Ints row_sum[N];
         unrolled<N>([&](auto k) KVCODEC_INLINE { row_sum[k] = S::broadcast_int(0); });
         each_chunk<fields>([&](std::size_t c, auto n) KVCODEC_INLINE {
+          const Bytes first = Q::template integer_bytes<0, n>(code, c);
+          Bytes second = first;
+          if constexpr (Q::integer_planes > 1) second = Q::template integer_bytes<1, n>(code, c);
           unrolled<components>([&](auto j) KVCODEC_INLINE {
-            const Bytes row = Q::template integer_row<j, n>(code, c);
+            const Bytes row = Q::template integer_value<j>(first, second);
             unrolled<N>([&](auto k) KVCODEC_INLINE {
               row_sum[k] = S::dot4(row_sum[k], row, S::load_bytes(bytes[k] + 64 * (components * c + j)));
             });
@@ -202,7 +205,7 @@ struct IntegerKernels {
     }
   }
 
-  /// False where they are not finite.
+  /// False where integers cannot say them: one is not finite, or all are below 2^-120. A unit of 0: all are zero.
   KVCODEC_SHARED static bool round_weights(const float* weights, const float* norms, std::size_t count, Weights& w) noexcept {
     Floats product[4], largest = S::broadcast(0.0f), total = S::broadcast(0.0f);
     unrolled<4>([&](auto q) KVCODEC_INLINE {
@@ -212,14 +215,10 @@ struct IntegerKernels {
       total = S::add(total, S::magnitude(product[q]));
     });
     if (!is_finite(S::sum(total))) return false;
-    float each[lanes], most = 0;
-    S::store(largest, each);
-    for (const float v : each) most = v > most ? v : most;
+    const float most = S::largest(largest);
     const float inverse = 127.0f / most;
-    if (!is_finite(inverse)) {  // all zero, or so small that they are as good as that: 2^-120
-      w.unit = 0;
-      return most == 0;
-    }
+    w.unit = 0;
+    if (!is_finite(inverse)) return most == 0;
     const Ints low = S::broadcast_int(255);
     Ints ints[4], sum = S::broadcast_int(0);
     unrolled<4>([&](auto q) KVCODEC_INLINE {
@@ -228,52 +227,134 @@ struct IntegerKernels {
       ints[q] = S::bit_and(rounded, low);
     });
     S::store_bytes(S::narrow(ints[0], ints[1], ints[2], ints[3]), w.bytes);
-    std::int32_t sums[lanes], all = 0;
-    S::store(sum, sums);
-    for (const std::int32_t v : sums) all += v;
     w.unit = most / 127.0f * Q::integer_unit;
-    w.shift = -S::bias * all;
+    w.shift = -S::bias * S::sum(sum);
     return true;
   }
+
+  /// Fields that a byte of a row holds, where sums take rows' bytes as they are.
+  static constexpr std::size_t packing = 8 / Q::integer_packed_bits;
+  /// Values that a byte of a row gives: components, or fields.
+  static constexpr std::size_t slots = components * packing;
+  /// Queries at once. Each slot of each has four sums, and sixteen are what registers hold.
+  static constexpr std::size_t group = packing == 4 ? 2 : 4;
 
   /// N sums, of which `count` there are.
   template <std::size_t N>
   KVCODEC_SHARED static void accumulate_group(const Weights* weights, std::size_t count, ConstPlanes rows, float* const* sums) noexcept {
     const Weights* w[N];
     for (std::size_t k = 0; k < N; ++k) w[k] = weights + (k < count ? k : 0);
-    each_chunk<fields>([&](std::size_t c, auto n) KVCODEC_INLINE {
-      unrolled<components>([&](auto component) KVCODEC_INLINE {
-        Ints sum[N][4];
-        unrolled<N>([&](auto k) KVCODEC_INLINE {
-          unrolled<4>([&](auto j) KVCODEC_INLINE { sum[k][j] = S::broadcast_int(w[k]->shift); });
-        });
-        for (std::size_t i = 0; i < rows.count; i += 4) {
-          Bytes row[4], byte_of_four[4];
-          unrolled<4>([&](auto r) KVCODEC_INLINE {
-            const std::byte* code = rows.code(i + r < rows.count ? i + r : rows.count - 1);
-            if constexpr (component == 0) prefetch_ahead(code, Q::code_bytes);
-            row[r] = Q::template integer_row<component, n>(code, c);
-          });
-          S::transpose4(row, byte_of_four);
+    each_chunk<fields / packing>([&](std::size_t c, auto n) KVCODEC_INLINE {
+      constexpr std::size_t at_once = N == 1 ? slots : 4 / N;
+      Floats value[packing][N][4];  // this and sum: indexed by constants alone, or they are kept in memory
+      unrolled<slots / at_once>([&](auto pass) KVCODEC_INLINE {
+        Ints sum[at_once][N][4];
+        sum_rows<n, at_once * pass, at_once, N>(w, rows, c, sum);
+        unrolled<at_once>([&](auto s) KVCODEC_INLINE {
+          constexpr std::size_t slot = at_once * pass + s;
           unrolled<N>([&](auto k) KVCODEC_INLINE {
-            std::uint32_t four;
-            std::memcpy(&four, w[k]->bytes + i, 4);
-            const Bytes factor = S::broadcast4(four);
-            unrolled<4>([&](auto j) KVCODEC_INLINE { sum[k][j] = S::dot4(sum[k][j], byte_of_four[j], factor); });
-          });
-        }
-        unrolled<N>([&](auto k) KVCODEC_INLINE {
-          if (k >= count) return;
-          S::untranspose(sum[k]);
-          const Floats unit = S::broadcast(w[k]->unit);
-          unrolled<4>([&](auto j) KVCODEC_INLINE {
-            float* to = sums[k] + Q::integer_plane(component) + 64 * c + 16 * j;
-            constexpr std::size_t size = quarter_size(n, j);
-            if constexpr (size > 0) S::store_part(S::multiply_add(S::to_floats(sum[k][j]), unit, S::load_part(to, size)), to, size);
+            Floats(&values)[4] = value[packing == 1 ? 0 : slot][k];
+            in_order<n>(sum[s][k], *w[k], values);
+            if constexpr (packing == 1)
+              if (k < count) add_component<n>(values, sums[k] + Q::integer_at(slot) + 64 * c);
           });
         });
       });
+      if constexpr (packing > 1)
+        unrolled<N>([&](auto k) KVCODEC_INLINE {
+          if (k >= count) return;
+          unrolled<(n + 15) / 16>([&](auto j) KVCODEC_INLINE {
+            const auto field = [&](std::size_t f) KVCODEC_INLINE { return value[f][k][j]; };
+            add_fields<quarter_size(n, j) * packing>(field, sums[k] + (64 * c + 16 * j) * packing);
+          });
+        });
     });
+  }
+
+  /// Fours of rows in a vector, where N bytes of each are needed.
+  template <std::size_t N>
+  static constexpr std::size_t fours = packing > 1 && N <= 32 ? 2 : 1;
+
+  /// The sums of `Count` slots of n bytes of each row, in the order of transpose4. Bytes of four rows are interleaved, so that
+  /// dot4 adds what four tokens give one sum; then come fields and look-ups.
+  template <std::size_t Size, std::size_t First, std::size_t Count, std::size_t N>
+  KVCODEC_INLINE static void sum_rows(const Weights* const (&w)[N], ConstPlanes rows, std::size_t c, Ints (&sum)[Count][N][4]) noexcept {
+    unrolled<Count>([&](auto s) KVCODEC_INLINE {
+      unrolled<N>([&](auto k) KVCODEC_INLINE { unrolled<4>([&](auto j) KVCODEC_INLINE { sum[s][k][j] = S::broadcast_int(0); }); });
+    });
+    for (std::size_t i = 0; i < rows.count; i += 4 * fours<Size>) {
+      Bytes plane[Q::integer_planes][4], of_four[Q::integer_planes][4];
+      unrolled<4>([&](auto r) KVCODEC_INLINE {
+        const auto code = [&](std::size_t row) KVCODEC_INLINE {
+          const std::byte* at = rows.code(row < rows.count ? row : rows.count - 1);
+          if (First == 0 && c == 0) prefetch_ahead(at, Q::code_bytes);
+          return at;
+        };
+        const std::byte* at = code(i + r);
+        if constexpr (fours<Size> == 2) {
+          plane[0][r] = S::load_two(at + 64 * c, code(i + 4 + r) + 64 * c, Size);
+        } else if constexpr (packing > 1) {
+          plane[0][r] = S::load_bytes(at + 64 * c, Size);
+        } else {
+          unrolled<Q::integer_planes>([&](auto p) KVCODEC_INLINE { plane[p][r] = Q::template integer_bytes<p, Size>(at, c); });
+        }
+      });
+      unrolled<Q::integer_planes>([&](auto p) KVCODEC_INLINE { S::transpose4(plane[p], of_four[p]); });
+      Bytes factor[N];
+      unrolled<N>([&](auto k) KVCODEC_INLINE {
+        std::uint32_t four[2];
+        std::memcpy(four, w[k]->bytes + i, 4 * fours<Size>);
+        if constexpr (fours<Size> == 2) factor[k] = S::broadcast4(four[0], four[1]);
+        else factor[k] = S::broadcast4(four[0]);
+      });
+      unrolled<4>([&](auto j) KVCODEC_INLINE {
+        unrolled<Count>([&](auto s) KVCODEC_INLINE {
+          const Bytes value = slot_value<First + s>(of_four[0][j], of_four[Q::integer_planes - 1][j]);
+          unrolled<N>([&](auto k) KVCODEC_INLINE { sum[s][k][j] = S::dot4(sum[s][k][j], value, factor[k]); });
+        });
+      });
+    }
+  }
+
+  template <std::size_t Slot>
+  KVCODEC_INLINE static Bytes slot_value(Bytes first, Bytes second) noexcept {
+    if constexpr (packing == 1) return Q::template integer_value<Slot>(first, second);
+    else return Q::template integer_value<0>(S::template field<8 / packing, Slot * 8 / packing>(first, first), second);
+  }
+
+  /// The values of a slot, by byte, from its sums in the order of transpose4.
+  template <std::size_t Size>
+  KVCODEC_INLINE static void in_order(Ints (&sum)[4], const Weights& w, Floats (&values)[4]) noexcept {
+    S::untranspose(sum);
+    unrolled<4>([&](auto j) KVCODEC_INLINE {
+      Ints total = S::add(sum[j], S::broadcast_int(w.shift));
+      if constexpr (fours<Size> == 2 && j < 2) total = S::add(total, sum[j + 2]);
+      values[j] = S::multiply(S::to_floats(total), S::broadcast(w.unit));
+    });
+  }
+
+  template <std::size_t Size>
+  KVCODEC_INLINE static void add_component(const Floats (&values)[4], float* to) noexcept {
+    unrolled<(Size + 15) / 16>([&](auto j) KVCODEC_INLINE { add_part<quarter_size(Size, j)>(values[j], to + 16 * j); });
+  }
+  template <std::size_t Size>
+  KVCODEC_INLINE static void add_part(Floats values, float* to) noexcept {
+    S::store_part(S::add(values, S::load_part(to, Size)), to, Size);
+  }
+  /// field(f): that of sixteen bytes; `Size` fields in all.
+  template <std::size_t Size, class F>
+  KVCODEC_INLINE static void add_fields(F field, float* to) noexcept {
+    Floats ordered[packing];
+    if constexpr (packing == 2) {
+      S::interleave(field(0), field(1), ordered[0], ordered[1]);
+    } else {
+      Floats even[2], odd[2];
+      S::interleave(field(0), field(2), even[0], even[1]);
+      S::interleave(field(1), field(3), odd[0], odd[1]);
+      S::interleave(even[0], odd[0], ordered[0], ordered[1]);
+      S::interleave(even[1], odd[1], ordered[2], ordered[3]);
+    }
+    unrolled<(Size + 15) / 16>([&](auto f) KVCODEC_INLINE { add_part<quarter_size(Size, f)>(ordered[f], to + 16 * f); });
   }
 };
 

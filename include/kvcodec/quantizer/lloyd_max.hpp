@@ -107,13 +107,19 @@ struct LloydMaxQuantizer {
     });
   }
 
-  /// In integers (integer.hpp) up to 4 bits: with more, rounding the book and the query to bytes would be felt.
-  static constexpr std::size_t integer_components = B <= 4 ? 1 : 0, integer_fields = D;
+  /// In integers (integer.hpp) up to 4 bits: with more, rounding the book and the query to bytes would be felt. Sums see the
+  /// fields within whole bytes, where they do not cross them.
+  static constexpr std::size_t integer_components = B <= 4 ? 1 : 0, integer_fields = D, integer_planes = 1;
+  static constexpr unsigned integer_packed_bits = (B == 2 || B == 4) && D * B % 8 == 0 ? B : 8;
   static constexpr float integer_unit = codebook::SphereMarginal<D, B>::positive[SphereCentroids<D, B>::half - 1] / 127.0f;
-  static constexpr std::size_t integer_plane(std::size_t) noexcept { return 0; }
+  static constexpr std::size_t integer_at(std::size_t) noexcept { return 0; }
   template <std::size_t, std::size_t N>
-  KVCODEC_INLINE static typename Simd<I>::Bytes integer_row(const std::byte* code, std::size_t chunk) noexcept {
-    return Simd<I>::template lookup<16>(table<BookOfBytes>(), Simd<I>::template unpack<B, N>(code + 8 * B * chunk));
+  KVCODEC_INLINE static typename Simd<I>::Bytes integer_bytes(const std::byte* code, std::size_t chunk) noexcept {
+    return Simd<I>::template unpack<B, N>(code + 8 * B * chunk);
+  }
+  template <std::size_t>
+  KVCODEC_INLINE static typename Simd<I>::Bytes integer_value(typename Simd<I>::Bytes index, typename Simd<I>::Bytes) noexcept {
+    return Simd<I>::template lookup<16>(table<BookOfBytes>(), index);
   }
 
   /// The centroids in 127ths of the largest.

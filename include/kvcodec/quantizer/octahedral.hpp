@@ -32,6 +32,7 @@
 #include "../simd/fields.hpp"
 #include "../simd/vector.hpp"
 #include "../transform/hadamard.hpp"
+#include "scaled_integer.hpp"
 #include "tile.hpp"
 
 #include <array>
@@ -311,19 +312,33 @@ struct OctahedralQuantizer {
     });
   }
 
-  /// In integers (integer.hpp) where an index of a byte tells length and direction, and tables of so many bytes are fast (with
-  /// AVX2 they are not: 65 and 169 ns a row of 128 at 2 and 3 bits, in float 51 and 94). Component k of
-  /// a triplet is its coordinate times its length.
-  static constexpr std::size_t integer_components = length_in_index && index_bits <= 8 && S::lookup_bits >= 6 ? 3 : 0;
-  static constexpr std::size_t integer_fields = triplets;
-  static constexpr float integer_unit = codebook::TripletNorm<D, LengthBits>::value[(1u << LengthBits) - 1] / 127.0f;
-  static constexpr std::size_t integer_plane(std::size_t k) noexcept { return D + k * blocks * lanes; }
-  template <std::size_t K, std::size_t N>
-  KVCODEC_INLINE static Bytes integer_row(const std::byte* code, std::size_t chunk) noexcept {
-    const Bytes index = read_plane<index_bits, 0, N>(code, chunk);
-    const Bytes row = S::template lookup<std::size_t{1} << (index_bits < 6 ? 6 : index_bits)>(table<Coordinates<K>>(), index);
-    if constexpr (signs_in_index || K == 2) return row;
-    else return S::template negate_where<K>(row, read_plane<2, triplets * index_bits, N>(code, chunk));
+  /// In integers, where tables of bytes are fast (with small ones, two look-ups a coordinate cost what the float path does):
+  /// integer.hpp where a byte says a triplet but for its signs, scaled_integer.hpp where the length is apart.
+  static constexpr std::size_t integer_components = index_bits <= 8 && (length_in_index || LengthBits <= 4) && S::lookup_bits >= 6 ? 3 : 0;
+  static constexpr std::size_t integer_fields = triplets, integer_planes = signs_in_index ? 1 : length_in_index ? 2 : 3;
+  static constexpr std::size_t integer_lengths = length_in_index ? 1 : std::size_t{1} << LengthBits;
+  using ScaledLengths = TripletLengths<D, LengthBits>;
+  static constexpr unsigned integer_packed_bits = 8;
+  static constexpr float integer_unit =
+      (length_in_index ? codebook::TripletNorm<D, LengthBits>::value[(1u << LengthBits) - 1] : 1.0f) / 127.0f;
+  static constexpr std::size_t integer_at(std::size_t k) noexcept { return D + k * blocks * lanes; }
+  template <std::size_t P, std::size_t N>
+  KVCODEC_INLINE static Bytes integer_bytes(const std::byte* code, std::size_t chunk) noexcept {
+    if constexpr (P == 0) return read_plane<index_bits, 0, N>(code, chunk);
+    else if constexpr (P == 1) return read_plane<2, triplets * index_bits, N>(code, chunk);
+    else return read_plane<LengthBits, triplets * (index_bits + 2), N>(code, chunk);
+  }
+  template <std::size_t K>
+  KVCODEC_INLINE static Bytes integer_value(Bytes index, Bytes signs) noexcept {
+    constexpr std::size_t entries = std::size_t{1} << (index_bits < 6 ? 6 : index_bits);
+    if constexpr (one_sign_suffices) {
+      if constexpr (K == 1) index = S::template select_bits<1u << (index_bits - 2)>(index, S::template field<7, 1>(index, index));
+      return S::template lookup<64>(table<Coordinates<K>>(), S::template field<6, 0>(index, index));
+    } else if constexpr (signs_in_index || K == 2) {
+      return S::template lookup<entries>(table<Coordinates<K>>(), index);
+    } else {
+      return S::template negate_where<K>(S::template lookup<entries>(table<Coordinates<K>>(), index), signs);
+    }
   }
 
   /// Interleaved pages (tile.hpp) where an index says all of a triplet: a table of 2^index_bits a triplet.
@@ -353,15 +368,18 @@ struct OctahedralQuantizer {
     constexpr std::size_t cells = std::size_t{1} << (2 * magnitude_bits);
     constexpr auto directions = OctahedralDirections<DirectionBits>::make();
     constexpr auto lengths = TripletLengths<D, LengthBits>::make();
-    const float value = directions.value[k * cells + index % cells] * lengths.value[index / cells % lengths.size];
+    const float length = length_in_index ? lengths.value[index / cells % lengths.size] : 1.0f;
+    const float value = directions.value[k * cells + index % cells] * length;
     return signs_in_index && k < 2 && (index / cells / lengths.size >> k & 1) != 0 ? -value : value;
   }
+  /// A coordinate has no use for the other's sign: with seven bits of index, six say it, and a table of 64 is one look-up.
+  static constexpr bool one_sign_suffices = signs_in_index && index_bits == 7;
   template <std::size_t K>
   struct Coordinates {
     static constexpr auto make() noexcept {
-      constexpr std::size_t size = std::size_t{1} << index_bits;
+      constexpr std::size_t size = std::size_t{1} << (one_sign_suffices ? 6 : index_bits);
       Table<float, size> values{};
-      for (std::size_t i = 0; i < size; ++i) values.value[i] = coordinate(K, i);
+      for (std::size_t i = 0; i < size; ++i) values.value[i] = coordinate(K, one_sign_suffices && K == 1 ? i % 32 | i / 32 << 6 : i);
       return detail::book_of_bytes<size, (size < 64 ? 64 : size)>(values, integer_unit * 127.0f, S::bias);
     }
   };

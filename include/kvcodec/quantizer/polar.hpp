@@ -394,11 +394,8 @@ struct PolarBlockQuantizer {
     Tree::encode(x, code + 2 * Tree::roots);
     Floats largest = S::broadcast(0.0f);
     each_root([&](std::size_t b, std::size_t) KVCODEC_INLINE { largest = S::maximum(x[b], largest); });
-    float each[lanes];
-    S::store(largest, each);
-    for (std::size_t l = 1; l < lanes; ++l) each[0] = each[l] > each[0] ? each[l] : each[0];
-    const float limit = max_finite<Stored>();
-    if (each[0] * length > limit) length = limit / each[0];
+    const float most = S::largest(largest), limit = max_finite<Stored>();
+    if (most * length > limit) length = limit / most;
     each_root([&](std::size_t b, std::size_t n) KVCODEC_INLINE {
       S::template store_halves<Stored>(S::multiply(x[b], S::broadcast(length)), code + 2 * lanes * b, n);
     });

@@ -133,6 +133,12 @@ struct Simd<Isa::avx2> {
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
   }
+  static float largest(Floats a) noexcept {
+    const __m256 eight = _mm256_max_ps(a.low, a.high);
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+  }
   template <std::size_t N>
   static Floats lookup(const float* table, Ints i) noexcept {
     if constexpr (N <= 8) {
@@ -211,6 +217,12 @@ struct Simd<Isa::avx2> {
   static Ints select(Mask m, Ints a, Ints b) noexcept {
     return {_mm256_blendv_epi8(b.low, a.low, _mm256_castps_si256(m.low)), _mm256_blendv_epi8(b.high, a.high, _mm256_castps_si256(m.high))};
   }
+  static std::int32_t sum(Ints a) noexcept {
+    const __m256i eight = _mm256_add_epi32(a.low, a.high);
+    const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+    const __m128i two = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+    return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
+  }
   static Floats to_floats(Ints a) noexcept { return {_mm256_cvtepi32_ps(a.low), _mm256_cvtepi32_ps(a.high)}; }
   static Ints round_to_ints(Floats a) noexcept {
     // Adding 1.5 * 2^23 rounds to nearest whatever the rounding mode of conversions is set to.
@@ -248,6 +260,12 @@ struct Simd<Isa::avx2> {
     std::memcpy(copy, from, n);
     return load_bytes(copy);
   }
+  static Bytes load_two(const void* low, const void* high, std::size_t n) noexcept {
+    if (n == 32) return {_mm256_loadu_si256(static_cast<const __m256i*>(low)), _mm256_loadu_si256(static_cast<const __m256i*>(high))};
+    return {load_bytes(low, n).low, load_bytes(high, n).low};
+  }
+  static Bytes bytes_of(Ints a) noexcept { return {a.low, a.high}; }
+  static Ints ints_of(Bytes a) noexcept { return {a.low, a.high}; }
   static void store_bytes(Bytes a, void* to) noexcept {
     auto* p = static_cast<__m256i*>(to);
     _mm256_storeu_si256(p, a.low);
@@ -285,6 +303,7 @@ struct Simd<Isa::avx2> {
     }
     std::memcpy(to, each, bytes);
   }
+  static constexpr bool unpacks_at_bits = false;
   template <unsigned Width, std::size_t Fields, std::size_t Readable = bytes_for_bits(Width * Fields)>
   static Bytes unpack(const std::byte* from) noexcept {
     if constexpr (Width == 8) {
@@ -323,6 +342,12 @@ struct Simd<Isa::avx2> {
       return r;
     }
   }
+  template <unsigned Mask>
+  static Bytes select_bits(Bytes a, Bytes b) noexcept {
+    const __m256i mask = _mm256_set1_epi8(static_cast<char>(Mask));
+    const auto one = [&](__m256i x, __m256i y) { return _mm256_or_si256(_mm256_andnot_si256(mask, x), _mm256_and_si256(mask, y)); };
+    return {one(a.low, b.low), one(a.high, b.high)};
+  }
   template <unsigned Bit>
   static Bytes negate_where(Bytes a, Bytes flags) noexcept {
     const __m256i bit = _mm256_set1_epi8(static_cast<char>(1u << Bit));
@@ -341,6 +366,15 @@ struct Simd<Isa::avx2> {
     };
     return {_mm256_add_epi32(sum.low, one(a.low, b.low)), _mm256_add_epi32(sum.high, one(a.high, b.high))};
   }
+  static Ints dot4_unsigned(Ints sum, Bytes a, Bytes b) noexcept {
+    // maddubs saturates words, so even and odd bytes apart.
+    const auto one = [](__m256i x, __m256i y) {
+      const __m256i even = _mm256_madd_epi16(_mm256_and_si256(x, _mm256_set1_epi16(0xff)), _mm256_srai_epi16(_mm256_slli_epi16(y, 8), 8));
+      return _mm256_add_epi32(even, _mm256_madd_epi16(_mm256_srli_epi16(x, 8), _mm256_srai_epi16(y, 8)));
+    };
+    return {_mm256_add_epi32(sum.low, one(a.low, b.low)), _mm256_add_epi32(sum.high, one(a.high, b.high))};
+  }
+  static Bytes unbiased(Bytes a) noexcept { return a; }
   template <unsigned Width, unsigned Shift>
   static Bytes field(Bytes a, Bytes b) noexcept {
     const auto one = [](__m256i x, __m256i y) {
@@ -374,8 +408,9 @@ struct Simd<Isa::avx2> {
       out[2 * h + 1] = {_mm256_cvtepu16_epi32(_mm256_extracti128_si256(low, 1)), _mm256_cvtepu16_epi32(_mm256_extracti128_si256(high, 1))};
     }
   }
-  static Bytes broadcast4(std::uint32_t four) noexcept {
-    return {_mm256_set1_epi32(static_cast<int>(four)), _mm256_set1_epi32(static_cast<int>(four))};
+  static Bytes broadcast4(std::uint32_t four) noexcept { return broadcast4(four, four); }
+  static Bytes broadcast4(std::uint32_t low, std::uint32_t high) noexcept {
+    return {_mm256_set1_epi32(static_cast<int>(low)), _mm256_set1_epi32(static_cast<int>(high))};
   }
   static Ints sum_rows(const Ints (&a)[16]) noexcept {
     const auto eight = [&](std::size_t k) {

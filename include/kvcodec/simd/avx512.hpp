@@ -118,6 +118,12 @@ struct Simd<Isa::avx512> {
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
   }
+  static float largest(Floats a) noexcept {
+    const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+  }
   template <std::size_t N>
   static Floats lookup(const float* table, Ints i) noexcept {
     if constexpr (N <= 16) return _mm512_permutexvar_ps(i.v, _mm512_maskz_loadu_ps(first(N), table));
@@ -184,6 +190,12 @@ struct Simd<Isa::avx512> {
   }
   static Ints count(Ints a, Mask m) noexcept { return {_mm512_mask_add_epi32(a.v, m, a.v, _mm512_set1_epi32(1))}; }
   static Ints select(Mask m, Ints a, Ints b) noexcept { return {_mm512_mask_blend_epi32(m, b.v, a.v)}; }
+  static std::int32_t sum(Ints a) noexcept {
+    const __m256i eight = _mm256_add_epi32(_mm512_castsi512_si256(a.v), _mm512_extracti32x8_epi32(a.v, 1));
+    const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+    const __m128i two = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+    return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
+  }
   static Floats to_floats(Ints a) noexcept { return _mm512_cvtepi32_ps(a.v); }
   static Ints round_to_ints(Floats a) noexcept {
     return {_mm512_cvt_roundps_epi32(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
@@ -202,6 +214,15 @@ struct Simd<Isa::avx512> {
 
   static Bytes load_bytes(const void* from) noexcept { return {_mm512_loadu_si512(from)}; }
   static Bytes load_bytes(const void* from, std::size_t n) noexcept { return {_mm512_maskz_loadu_epi8(first_bytes(n), from)}; }
+  static Bytes load_two(const void* low, const void* high, std::size_t n) noexcept {
+    const auto half = [n](const void* from) {
+      return n == 32 ? _mm256_loadu_si256(static_cast<const __m256i*>(from))
+                     : _mm256_maskz_loadu_epi8(static_cast<__mmask32>(first_bytes(n)), from);
+    };
+    return {_mm512_inserti64x4(_mm512_castsi256_si512(half(low)), half(high), 1)};
+  }
+  static Bytes bytes_of(Ints a) noexcept { return {a.v}; }
+  static Ints ints_of(Bytes a) noexcept { return {a.v}; }
   static void store_bytes(Bytes a, void* to) noexcept { _mm512_storeu_si512(to, a.v); }
   static Bytes narrow(Ints a, Ints b, Ints c, Ints d) noexcept {
     // Packing works within 128 bits: dword i of quarter q becomes dword q of quarter i.
@@ -222,16 +243,18 @@ struct Simd<Isa::avx512> {
       pack_qwords<Width, bytes>(join_qwords<Width>(fields.v), to);
     }
   }
-  template <unsigned Width, std::size_t Fields, std::size_t Readable = bytes_for_bits(Width * Fields)>
+  static constexpr bool unpacks_at_bits = has_vbmi;
+  template <unsigned Width, std::size_t Fields, std::size_t Readable = bytes_for_bits(Width * Fields), unsigned Shift = 0>
   static Bytes unpack(const std::byte* from) noexcept {
-    constexpr std::size_t bytes = bytes_for_bits(Width * Fields);
+    static_assert(Shift == 0 || unpacks_at_bits);
+    constexpr std::size_t bytes = bytes_for_bits(Width * Fields + Shift);
     __m512i packed;
     if constexpr (bytes == 64) packed = _mm512_loadu_si512(from);
     else if constexpr (bytes == 32) packed = _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
     else if constexpr (bytes == 16) packed = _mm512_castsi128_si512(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
     else packed = _mm512_maskz_loadu_epi8(first_bytes(bytes), from);
-    if constexpr (Width == 8) return {packed};
-    if constexpr (Width == 4) {
+    if constexpr (Width == 8 && Shift == 0) return {packed};
+    if constexpr (Width == 4 && Shift == 0) {
       const __m512i wide = _mm512_cvtepu8_epi16(_mm512_castsi512_si256(packed));
       return {_mm512_and_si512(_mm512_or_si512(wide, _mm512_slli_epi16(wide, 4)), _mm512_set1_epi8(0x0f))};
     }
@@ -239,7 +262,7 @@ struct Simd<Isa::avx512> {
 #if defined(__AVX512VBMI__)
       constexpr std::uint64_t shifts = [] {
         std::uint64_t s = 0;
-        for (unsigned k = 0; k < 8; ++k) s |= std::uint64_t{k * Width} << (8 * k);
+        for (unsigned k = 0; k < 8; ++k) s |= std::uint64_t{k * Width + Shift} << (8 * k);
         return s;
       }();
       const __m512i spread = _mm512_permutexvar_epi8(spread_index<Width, false>(), packed);
@@ -278,6 +301,10 @@ struct Simd<Isa::avx512> {
       return {r};
     }
   }
+  template <unsigned Mask>
+  static Bytes select_bits(Bytes a, Bytes b) noexcept {
+    return {_mm512_ternarylogic_epi32(_mm512_set1_epi8(static_cast<char>(Mask)), b.v, a.v, 0xca)};
+  }
   template <unsigned Bit>
   static Bytes negate_where(Bytes a, Bytes flags) noexcept {
     const __mmask64 m = _mm512_test_epi8_mask(flags.v, _mm512_set1_epi8(static_cast<char>(1u << Bit)));
@@ -296,6 +323,8 @@ struct Simd<Isa::avx512> {
     return {_mm512_add_epi32(sum.v, _mm512_add_epi32(even, odd))};
 #endif
   }
+  static Ints dot4_unsigned(Ints sum, Bytes a, Bytes b) noexcept { return dot4(sum, a, b); }
+  static Bytes unbiased(Bytes a) noexcept { return {_mm512_xor_si512(a.v, _mm512_set1_epi8(static_cast<char>(bias)))}; }
   template <unsigned Width, unsigned Shift>
   static Bytes field(Bytes a, Bytes b) noexcept {
     const __m512i mask = _mm512_set1_epi8(static_cast<char>((1u << Width) - 1));
@@ -325,6 +354,9 @@ struct Simd<Isa::avx512> {
     });
   }
   static Bytes broadcast4(std::uint32_t four) noexcept { return {_mm512_set1_epi32(static_cast<int>(four))}; }
+  static Bytes broadcast4(std::uint32_t low, std::uint32_t high) noexcept {
+    return {_mm512_mask_set1_epi32(_mm512_set1_epi32(static_cast<int>(low)), 0xff00, static_cast<int>(high))};
+  }
   static Ints sum_rows(const Ints (&a)[16]) noexcept {
     __m512i pair[8], four[4];
     for (std::size_t k = 0; k < 8; ++k)

@@ -33,6 +33,8 @@ template <unsigned Width, std::size_t N, unsigned Shift, Isa I>
 KVCODEC_HD KVCODEC_INLINE inline typename Simd<I>::Bytes read_fields(const std::byte* from) noexcept {
   if constexpr (Shift == 0) {
     return Simd<I>::template unpack<Width, N>(from);
+  } else if constexpr (Simd<I>::unpacks_at_bits) {
+    return Simd<I>::template unpack<Width, N, bytes_for_bits(Width * N + Shift), Shift>(from);
   } else {
     constexpr std::size_t bytes = bytes_for_bits(Width * N), shifted = bytes_for_bits(Width * N + Shift);
     std::byte packed[bytes + 1];

@@ -156,6 +156,7 @@ struct Simd<Isa::neon> {
     const float32x4_t four = vaddq_f32(vaddq_f32(a.q[0], a.q[2]), vaddq_f32(a.q[1], a.q[3]));
     return vpadds_f32(vadd_f32(vget_low_f32(four), vget_high_f32(four)));
   }
+  static float largest(Floats a) noexcept { return vmaxvq_f32(vmaxq_f32(vmaxq_f32(a.q[0], a.q[2]), vmaxq_f32(a.q[1], a.q[3]))); }
   template <std::size_t N>
   KVCODEC_INLINE static Floats lookup(const float* table, Ints i) noexcept {
     if constexpr (N <= 32) {
@@ -249,6 +250,9 @@ struct Simd<Isa::neon> {
   static Ints select(Mask m, Ints a, Ints b) noexcept {
     return each<Ints>([&](std::size_t k) { return vbslq_s32(m.q[k], a.q[k], b.q[k]); });
   }
+  static std::int32_t sum(Ints a) noexcept {
+    return vaddvq_s32(vaddq_s32(vaddq_s32(a.q[0], a.q[1]), vaddq_s32(a.q[2], a.q[3])));
+  }
   static Floats to_floats(Ints a) noexcept {
     return each<Floats>([&](std::size_t k) { return vcvtq_f32_s32(a.q[k]); });
   }
@@ -277,6 +281,18 @@ struct Simd<Isa::neon> {
     std::memcpy(copy, from, n);
     return load_bytes(copy);
   }
+  static Bytes load_two(const void* low, const void* high, std::size_t n) noexcept {
+    std::uint8_t copy[64] = {};
+    std::memcpy(copy, low, n);
+    std::memcpy(copy + 32, high, n);
+    return load_bytes(copy);
+  }
+  static Bytes bytes_of(Ints a) noexcept {
+    return each<Bytes>([&](std::size_t k) { return vreinterpretq_u8_s32(a.q[k]); });
+  }
+  static Ints ints_of(Bytes a) noexcept {
+    return each<Ints>([&](std::size_t k) { return vreinterpretq_s32_u8(a.q[k]); });
+  }
   static void store_bytes(Bytes a, void* to) noexcept {
     four([&](std::size_t k) { vst1q_u8(static_cast<std::uint8_t*>(to) + 16 * k, a.q[k]); });
   }
@@ -302,6 +318,7 @@ struct Simd<Isa::neon> {
     store_two<Width, Fields, 4>(join_qwords<Width>(fields.q[2]), to);
     store_two<Width, Fields, 6>(join_qwords<Width>(fields.q[3]), to);
   }
+  static constexpr bool unpacks_at_bits = false;
   template <unsigned Width, std::size_t Fields, std::size_t Readable = bytes_for_bits(Width * Fields)>
   KVCODEC_INLINE static Bytes unpack(const std::byte* from) noexcept {
     return {{split_qwords<Width>(load_two<Width, Fields, Readable, 0>(from)),
@@ -332,6 +349,10 @@ struct Simd<Isa::neon> {
       return each<Bytes>([&](std::size_t k) { return vqtbx4q_u8(r.q[k], t, vsubq_u8(i.q[k], vdupq_n_u8(N - 64))); });
     }
   }
+  template <unsigned Mask>
+  static Bytes select_bits(Bytes a, Bytes b) noexcept {
+    return each<Bytes>([&](std::size_t k) { return vbslq_u8(vdupq_n_u8(Mask), b.q[k], a.q[k]); });
+  }
   template <unsigned Bit>
   static Bytes negate_where(Bytes a, Bytes flags) noexcept {
     return each<Bytes>([&](std::size_t k) {
@@ -351,6 +372,14 @@ struct Simd<Isa::neon> {
 #endif
     });
   }
+  KVCODEC_INLINE static Ints dot4_unsigned(Ints sum, Bytes a, Bytes b) noexcept {
+    const Bytes half = each<Bytes>([&](std::size_t k) { return vshrq_n_u8(a.q[k], 1); });
+    const Bytes rest = each<Bytes>([&](std::size_t k) { return vsubq_u8(a.q[k], half.q[k]); });  // to 128, beyond a signed byte
+    const Bytes most = each<Bytes>([&](std::size_t k) { return vminq_u8(rest.q[k], vdupq_n_u8(127)); });
+    const Bytes one = each<Bytes>([&](std::size_t k) { return vsubq_u8(rest.q[k], most.q[k]); });
+    return dot4(dot4(dot4(sum, half, b), most, b), one, b);
+  }
+  static Bytes unbiased(Bytes a) noexcept { return a; }
   template <unsigned Width, unsigned Shift>
   static Bytes field(Bytes a, Bytes b) noexcept {
     return each<Bytes>([&](std::size_t k) {
@@ -378,8 +407,9 @@ struct Simd<Isa::neon> {
       out[k].q[3] = vreinterpretq_s32_u32(vmovl_high_u16(sum.word[2 * k + 1]));
     }
   }
-  static Bytes broadcast4(std::uint32_t four) noexcept {
-    return each<Bytes>([&](std::size_t) { return vreinterpretq_u8_u32(vdupq_n_u32(four)); });
+  static Bytes broadcast4(std::uint32_t four) noexcept { return broadcast4(four, four); }
+  static Bytes broadcast4(std::uint32_t low, std::uint32_t high) noexcept {
+    return each<Bytes>([&](std::size_t k) { return vreinterpretq_u8_u32(vdupq_n_u32(k < 2 ? low : high)); });
   }
   KVCODEC_INLINE static Ints sum_rows(const Ints (&a)[16]) noexcept {
     const auto row = [&](std::size_t r) {

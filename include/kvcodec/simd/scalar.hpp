@@ -113,6 +113,11 @@ struct Simd<Isa::scalar> {
     return each([&](std::size_t l) { return l & Stride ? a.lane[l ^ Stride] - a.lane[l] : a.lane[l] + a.lane[l ^ Stride]; });
   }
   KVCODEC_HD static float sum(Floats a) noexcept { return reduce(a.lane); }
+  KVCODEC_HD static float largest(Floats a) noexcept {
+    float r = a.lane[0];
+    for (std::size_t l = 1; l < lanes; ++l) r = a.lane[l] > r ? a.lane[l] : r;
+    return r;
+  }
   template <std::size_t N>
   KVCODEC_HD static Floats lookup(const float* table, Ints i) noexcept {
     return each([&](std::size_t l) { return table[i.lane[l]]; });
@@ -216,6 +221,11 @@ struct Simd<Isa::scalar> {
   KVCODEC_HD static Ints select(Mask m, Ints a, Ints b) noexcept {
     return each_int([&](std::size_t l) { return m.lane[l] != 0 ? a.lane[l] : b.lane[l]; });
   }
+  KVCODEC_HD static std::int32_t sum(Ints a) noexcept {
+    std::int32_t s = 0;
+    for (std::size_t l = 0; l < lanes; ++l) s += a.lane[l];
+    return s;
+  }
   KVCODEC_HD static Floats to_floats(Ints a) noexcept {
     return each([&](std::size_t l) { return static_cast<float>(a.lane[l]); });
   }
@@ -247,6 +257,26 @@ struct Simd<Isa::scalar> {
     for (std::size_t l = 0; l < n; ++l) r.lane[l] = static_cast<const std::uint8_t*>(from)[l];
     return r;
   }
+  KVCODEC_HD static Bytes load_two(const void* low, const void* high, std::size_t n) noexcept {
+    Bytes r = {};
+    for (std::size_t l = 0; l < n; ++l) {
+      r.lane[l] = static_cast<const std::uint8_t*>(low)[l];
+      r.lane[32 + l] = static_cast<const std::uint8_t*>(high)[l];
+    }
+    return r;
+  }
+  KVCODEC_HD static Bytes bytes_of(Ints a) noexcept {
+    Bytes r;
+    for (std::size_t l = 0; l < 64; ++l) r.lane[l] = static_cast<std::uint8_t>(static_cast<std::uint32_t>(a.lane[l / 4]) >> (8 * (l % 4)) & 0xffu);
+    return r;
+  }
+  KVCODEC_HD static Ints ints_of(Bytes a) noexcept {
+    return each_int([&](std::size_t l) {
+      std::uint32_t word = 0;
+      for (std::size_t k = 0; k < 4; ++k) word |= static_cast<std::uint32_t>(a.lane[4 * l + k]) << (8 * k);
+      return static_cast<std::int32_t>(word);
+    });
+  }
   KVCODEC_HD static void store_bytes(Bytes a, void* to) noexcept {
     for (std::size_t l = 0; l < 64; ++l) static_cast<std::uint8_t*>(to)[l] = a.lane[l];
   }
@@ -268,6 +298,7 @@ struct Simd<Isa::scalar> {
   KVCODEC_HD static void pack(Bytes fields, std::byte* to) noexcept {
     kvcodec::pack<Width, Fields>(fields.lane, to);
   }
+  static constexpr bool unpacks_at_bits = false;
   template <unsigned Width, std::size_t Fields, std::size_t Readable = bytes_for_bits(Width * Fields)>
   KVCODEC_HD static Bytes unpack(const std::byte* from) noexcept {
     Bytes r = {};
@@ -278,6 +309,12 @@ struct Simd<Isa::scalar> {
   KVCODEC_HD static Bytes lookup(const std::uint8_t* table, Bytes i) noexcept {
     Bytes r;
     for (std::size_t l = 0; l < 64; ++l) r.lane[l] = table[i.lane[l] % N];
+    return r;
+  }
+  template <unsigned Mask>
+  KVCODEC_HD static Bytes select_bits(Bytes a, Bytes b) noexcept {
+    Bytes r;
+    for (std::size_t l = 0; l < 64; ++l) r.lane[l] = static_cast<std::uint8_t>((a.lane[l] & ~Mask) | (b.lane[l] & Mask));
     return r;
   }
   template <unsigned Bit>
@@ -296,6 +333,14 @@ struct Simd<Isa::scalar> {
       return s;
     });
   }
+  KVCODEC_HD static Ints dot4_unsigned(Ints sum, Bytes a, Bytes b) noexcept {
+    return each_int([&](std::size_t l) {
+      std::int32_t s = sum.lane[l];
+      for (std::size_t k = 4 * l; k < 4 * l + 4; ++k) s += static_cast<std::int32_t>(a.lane[k]) * static_cast<std::int8_t>(b.lane[k]);
+      return s;
+    });
+  }
+  KVCODEC_HD static Bytes unbiased(Bytes a) noexcept { return a; }
   template <unsigned Width, unsigned Shift>
   KVCODEC_HD static Bytes field(Bytes a, Bytes b) noexcept {
     Bytes r;
@@ -314,9 +359,10 @@ struct Simd<Isa::scalar> {
   KVCODEC_HD static void widen_sums(const Sums& sum, Ints (&out)[4]) noexcept {
     for (std::size_t l = 0; l < 64; ++l) out[l / 16].lane[l % 16] = sum.lane[l];
   }
-  KVCODEC_HD static Bytes broadcast4(std::uint32_t four) noexcept {
+  KVCODEC_HD static Bytes broadcast4(std::uint32_t four) noexcept { return broadcast4(four, four); }
+  KVCODEC_HD static Bytes broadcast4(std::uint32_t low, std::uint32_t high) noexcept {
     Bytes r;
-    for (std::size_t l = 0; l < 64; ++l) r.lane[l] = static_cast<std::uint8_t>(four >> (8 * (l % 4)) & 0xffu);
+    for (std::size_t l = 0; l < 64; ++l) r.lane[l] = static_cast<std::uint8_t>((l < 32 ? low : high) >> (8 * (l % 4)) & 0xffu);
     return r;
   }
   KVCODEC_HD static Ints sum_rows(const Ints (&a)[16]) noexcept {

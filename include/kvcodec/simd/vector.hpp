@@ -123,10 +123,7 @@ KVCODEC_HD KVCODEC_SHARED inline float largest_magnitude(const float* x) noexcep
   using S = Simd<I>;
   auto largest = S::broadcast(0.0f);
   each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE { largest = S::maximum(S::magnitude(load_block<D, I>(x, b)), largest); });
-  float each[lanes];
-  S::store(largest, each);
-  for (std::size_t l = 1; l < lanes; ++l) each[0] = each[l] > each[0] ? each[l] : each[0];
-  return each[0];
+  return S::largest(largest);
 }
 
 /// x[i] *= factor, each product rounded and none fused into what reads it.
