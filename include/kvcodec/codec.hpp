@@ -59,7 +59,6 @@ class RotationCodec
   static constexpr std::size_t lifted = lifted_dim_of<Quantizer>;
   static constexpr std::size_t code_at = kvcodec::norm_bytes(Norm);
   static constexpr Isa isa = isa_of<Quantizer>;
-  using S = Simd<isa>;
   static_assert(Norm != NormType::none || C == Correction::none, "kvcodec: without a stored length there is none to correct");
 
  public:
@@ -178,26 +177,16 @@ class RotationCodec
     direction_accumulate(quantizer_, weight * load(norm), code, sum.rotated);
   }
 
-  /// Blocks of rows for RowInterface: in integers where the quantiser can.
-  void score_block(const Query* queries, std::size_t n, ConstPlanes rows, float* scores, std::size_t stride,
-                   Arithmetic arithmetic) const noexcept {
-    if constexpr (has_integer_rows<Quantizer>)
-      if (arithmetic == Arithmetic::fastest) return Integers::score(queries, n, rows, scores, stride);
-    for (std::size_t i = 0; i < rows.count; ++i) {
-      const float norm = load(rows.norm(i));
-      for (std::size_t k = 0; k < n; ++k)
-        scores[k * stride + i] = norm * direction_dot(quantizer_, queries[k].rotated, rows.code(i));
-    }
+  /// Blocks of rows for RowInterface: in integers, where the quantiser can.
+  bool score_block(const Query* queries, std::size_t n, ConstPlanes rows, float* scores, std::size_t stride,
+                   Arithmetic arithmetic) const noexcept requires(has_integer_rows<Quantizer>) {
+    if (arithmetic == Arithmetic::fastest) Integers::score(queries, n, rows, scores, stride);
+    return arithmetic == Arithmetic::fastest;
   }
-  void accumulate_block(const float* weights, std::size_t stride, std::size_t n, ConstPlanes rows, Accumulator* sums,
-                        Arithmetic arithmetic) const noexcept {
-    if constexpr (has_integer_rows<Quantizer>)
-      if (arithmetic == Arithmetic::fastest) return Integers::accumulate(weights, stride, n, rows, sums);
-    for (std::size_t i = 0; i < rows.count; ++i) {
-      const float norm = load(rows.norm(i));
-      for (std::size_t k = 0; k < n; ++k)
-        direction_accumulate(quantizer_, weights[k * stride + i] * norm, rows.code(i), sums[k].rotated);
-    }
+  bool accumulate_block(const float* weights, std::size_t stride, std::size_t n, ConstPlanes rows, Accumulator* sums,
+                        Arithmetic arithmetic) const noexcept requires(has_integer_rows<Quantizer>) {
+    if (arithmetic == Arithmetic::fastest) Integers::accumulate(weights, stride, n, rows, sums);
+    return arithmetic == Arithmetic::fastest;
   }
 
   /// Code bytes of a token that stand together in an interleaved page; 0: this codec has no kernels for those.
@@ -217,15 +206,9 @@ class RotationCodec
   /// integers, as with Arithmetic::fastest.
   void score_tile(const TileQuery* queries, std::size_t n, const std::byte* codes, const std::byte* norms, float* scores,
                   std::size_t stride) const noexcept requires(tile_bytes > 0) {
-    detail::score_tile<typename detail::TileOf<Quantizer>::type>(queries, n, codes, scores, stride, [&](std::size_t q) KVCODEC_INLINE {
-      if constexpr (code_at == 2) {
-        return S::template load_halves<Stored>(norms + 32 * q, lanes);
-      } else {
-        float each[lanes];
-        for (std::size_t l = 0; l < lanes; ++l) each[l] = load(norms + code_at * (lanes * q + l));
-        return S::load(each);
-      }
-    });
+    float values[64];
+    detail::load_norms<Simd<isa>, NormPlane>({codes, Quantizer::code_bytes, norms, code_at, 64}, values);
+    detail::score_tile<typename detail::TileOf<Quantizer>::type>(queries, n, codes, values, scores, stride);
   }
 
   template <Real T>

@@ -9,9 +9,9 @@
 //   void   finish_row(const Accumulator&, T* out) const noexcept;
 // on raw pointers to dim values and row_bytes bytes: those are also what a CUDA kernel calls. One with norm_bytes > 0 takes
 // (norm, code) in place of row as well. A codec may give, for rows by the block and groups of queries,
-//   void score_block(const Query* queries, std::size_t n, ConstPlanes, float* scores, std::size_t stride, Arithmetic) const
-//   void accumulate_block(const float* weights, std::size_t stride, std::size_t n, ConstPlanes, Accumulator* sums, Arithmetic) const
-// (noexcept; query k's scores and weights start at k * stride).
+//   bool score_block(const Query* queries, std::size_t n, ConstPlanes, float* scores, std::size_t stride, Arithmetic) const
+//   bool accumulate_block(const float* weights, std::size_t stride, std::size_t n, ConstPlanes, Accumulator* sums, Arithmetic) const
+// (noexcept; query k's scores and weights start at k * stride; false: it did nothing, and rows are taken one by one).
 #pragma once
 
 #include "half.hpp"
@@ -138,14 +138,12 @@ class RowInterface : public detail::ElementInterface<C, D, RowBytes, NormBytes, 
   [[nodiscard]] Status score_rows(std::span<const Query> queries, ConstPlanes rows, std::span<float> scores,
                                   Arithmetic arithmetic = Arithmetic::fastest) const noexcept {
     if (!fits(queries.size(), rows, scores.size())) return Status::size_mismatch;
-    if constexpr (requires { self().score_block(queries.data(), queries.size(), rows, scores.data(), rows.count, arithmetic); }) {
-      self().score_block(queries.data(), queries.size(), rows, scores.data(), rows.count, arithmetic);
-    } else {
-      for (std::size_t i = 0; i < rows.count; ++i)
-        for (std::size_t k = 0; k < queries.size(); ++k)
-          scores[k * rows.count + i] =
-              detail::with_row<NormBytes>(rows, i, [&](auto*... row) { return self().score_row(queries[k], row...); });
-    }
+    if constexpr (requires { self().score_block(queries.data(), queries.size(), rows, scores.data(), rows.count, arithmetic); })
+      if (self().score_block(queries.data(), queries.size(), rows, scores.data(), rows.count, arithmetic)) return Status::ok;
+    for (std::size_t i = 0; i < rows.count; ++i)
+      for (std::size_t k = 0; k < queries.size(); ++k)
+        scores[k * rows.count + i] =
+            detail::with_row<NormBytes>(rows, i, [&](auto*... row) { return self().score_row(queries[k], row...); });
     return Status::ok;
   }
   template <class Query>
@@ -174,14 +172,12 @@ class RowInterface : public detail::ElementInterface<C, D, RowBytes, NormBytes, 
   [[nodiscard]] Status accumulate_rows(std::span<const float> weights, ConstPlanes rows, std::span<Accumulator> sums,
                                        Arithmetic arithmetic = Arithmetic::fastest) const noexcept {
     if (!fits(sums.size(), rows, weights.size())) return Status::size_mismatch;
-    if constexpr (requires { self().accumulate_block(weights.data(), rows.count, sums.size(), rows, sums.data(), arithmetic); }) {
-      self().accumulate_block(weights.data(), rows.count, sums.size(), rows, sums.data(), arithmetic);
-    } else {
-      for (std::size_t i = 0; i < rows.count; ++i)
-        for (std::size_t k = 0; k < sums.size(); ++k)
-          detail::with_row<NormBytes>(
-              rows, i, [&](auto*... row) { self().accumulate_row(weights[k * rows.count + i], row..., sums[k]); });
-    }
+    if constexpr (requires { self().accumulate_block(weights.data(), rows.count, sums.size(), rows, sums.data(), arithmetic); })
+      if (self().accumulate_block(weights.data(), rows.count, sums.size(), rows, sums.data(), arithmetic)) return Status::ok;
+    for (std::size_t i = 0; i < rows.count; ++i)
+      for (std::size_t k = 0; k < sums.size(); ++k)
+        detail::with_row<NormBytes>(rows, i,
+                                    [&](auto*... row) { self().accumulate_row(weights[k * rows.count + i], row..., sums[k]); });
     return Status::ok;
   }
   template <class Accumulator>

@@ -88,7 +88,7 @@ struct Planes {
 };
 
 /// How scores and sums over many rows are computed. fastest: in integers where the codec has such a path and it pays (8-bit
-/// queries and codebooks, 7-bit weights); what it adds to the codec's own error is bounded: 1 % of its variance for scores,
+/// queries and codebooks, weights of 7 or 8 bits); what it adds to the codec's own error is bounded: 1 % of its variance for scores,
 /// 2 % for sums. exact: in float, what score() and accumulate() of the rows one by one give.
 enum class Arithmetic : unsigned char { fastest, exact };
 

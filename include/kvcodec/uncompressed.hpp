@@ -84,15 +84,16 @@ class Uncompressed : public RowInterface<Uncompressed<D, Half, I>, D, 2 * D> {
     });
   }
 
-  void score_block(const Query* queries, std::size_t n, ConstPlanes rows, float* scores, std::size_t stride, Arithmetic) const noexcept {
+  bool score_block(const Query* queries, std::size_t n, ConstPlanes rows, float* scores, std::size_t stride, Arithmetic) const noexcept {
     for (std::size_t i = 0; i < rows.count; ++i) {
       prefetch_ahead(rows.code(i), 2 * D);
       for (std::size_t k = 0; k < n; ++k) scores[k * stride + i] = score_row(queries[k], rows.code(i));
     }
+    return true;
   }
 
   /// A part of each sum stays in registers while the rows of a tile, which stay in the first cache, are added to it.
-  void accumulate_block(const float* weights, std::size_t stride, std::size_t n, ConstPlanes rows, Accumulator* sums, Arithmetic) const noexcept {
+  bool accumulate_block(const float* weights, std::size_t stride, std::size_t n, ConstPlanes rows, Accumulator* sums, Arithmetic) const noexcept {
     constexpr std::size_t tile = 64, part = blocks < 8 ? blocks : 8;
     for (std::size_t first = 0; first < rows.count; first += tile) {
       const std::size_t end = rows.count - first < tile ? rows.count : first + tile;
@@ -114,6 +115,7 @@ class Uncompressed : public RowInterface<Uncompressed<D, Half, I>, D, 2 * D> {
         }
       }
     }
+    return true;
   }
 
   template <Real T>

@@ -205,17 +205,17 @@ struct TileOf<Q, true> {
   using type = std::conditional_t<Q::tile_bytes == 1, TableTile<Q>, NibbleTile<Q>>;
 };
 
-/// n queries with a page's 64 tokens: scores[k * stride + t], times the norms. norm_of(q): those of tokens 16q to 16q+15.
-template <class Tile, class NormOf>
-inline void score_tile(const typename Tile::Query* queries, std::size_t n, const std::byte* codes, float* scores, std::size_t stride,
-                       NormOf norm_of) noexcept {
+/// n queries with a page's 64 tokens: scores[k * stride + t], times norms[t].
+template <class Tile>
+inline void score_tile(const typename Tile::Query* queries, std::size_t n, const std::byte* codes, const float* norms, float* scores,
+                       std::size_t stride) noexcept {
   using S = typename Tile::S;
   const auto some = [&]<std::size_t N>(Constant<N>, std::size_t first) {
     typename S::Floats sum[N][4];
     Tile::template sums<N>(queries + first, codes, sum);
     unrolled<4>([&](auto q) KVCODEC_INLINE {
-      const auto norms = norm_of(q);
-      unrolled<N>([&](auto k) KVCODEC_INLINE { S::store(S::multiply(sum[k][q], norms), scores + (first + k) * stride + 16 * q); });
+      const auto norm = S::load(norms + 16 * q);
+      unrolled<N>([&](auto k) KVCODEC_INLINE { S::store(S::multiply(sum[k][q], norm), scores + (first + k) * stride + 16 * q); });
     });
   };
   std::size_t k = 0;
