@@ -7,8 +7,8 @@
 // its integer_planes are three, the third of which is the length's index, and its integer_value is a unit direction's.
 //
 // A score adds length times the inner product of a triplet's bytes, which is an exact integer of a query's triplet in 127ths
-// of its own largest coordinate. A sum rounds weight times norm
-// times length to 255ths of the largest that sixty-four tokens can have, positive and negative weights apart.
+// of its own largest coordinate. A sum rounds weight times norm times length to 255ths of the largest that sixty-four tokens
+// can have, positive and negative weights apart.
 #pragma once
 
 #include "integer.hpp"
@@ -105,7 +105,8 @@ struct IntegerKernels<Q, Norm> {
       for (std::size_t k = 0; k < n; ++k) {
         float product[chunk] = {};
         if (multiply(weights + k * stride + i, norms, some.count, product)) {
-          for (const float sign : {1.0f, -1.0f}) accumulate_sign(product, sign, some, sums[k].rotated);
+          accumulate_sign(product, 1.0f, some, sums[k].rotated);
+          accumulate_sign(product, -1.0f, some, sums[k].rotated);
         } else {
           for (std::size_t t = 0; t < some.count; ++t) Q().accumulate(product[t], some.code(t), sums[k].rotated);
         }
@@ -133,7 +134,7 @@ struct IntegerKernels<Q, Norm> {
     unrolled<4>([&](auto k) KVCODEC_INLINE { words[k] = S::ints_of(bytes[k]); });
   }
 
-  /// False where integers cannot say a product: one is not finite, or all are below 2^-120 and not zero.
+  /// False where integers cannot say a product: one is not finite, or all are below 2^-100 and not zero.
   KVCODEC_SHARED static bool multiply(const float* weights, const float* norms, std::size_t count, float* product) noexcept {
     Floats largest = S::broadcast(0.0f), total = S::broadcast(0.0f);
     for (std::size_t i = 0; i < count; i += lanes) {
@@ -144,7 +145,7 @@ struct IntegerKernels<Q, Norm> {
       total = S::add(total, S::magnitude(part));
     }
     const float most = S::largest(largest);
-    return is_finite(S::sum(total)) && (most == 0 || is_finite(255.0f / most / longest));
+    return is_finite(S::sum(total)) && (most == 0 || most > 0x1p-100f);
   }
 
   static constexpr float longest = Lengths::make().value[Q::integer_lengths - 1];
@@ -154,7 +155,7 @@ struct IntegerKernels<Q, Norm> {
     Floats largest = S::broadcast(0.0f);
     for (std::size_t i = 0; i < chunk; i += lanes) largest = S::maximum(largest, S::multiply(S::load(product + i), S::broadcast(sign)));
     const float most = S::largest(largest) * longest, inverse = 255.0f / most;
-    if (!is_finite(inverse)) return;  // none, or none to speak of beside the others
+    if (!is_finite(inverse)) return;  // none, or none to speak of beside those of the other sign
     Factors factors;
     const Floats lengths = S::load_part(table<Lengths>(), Q::integer_lengths);
     for (std::size_t i = 0; i < chunk; i += 4) {
