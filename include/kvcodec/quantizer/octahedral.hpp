@@ -366,8 +366,9 @@ struct OctahedralQuantizer {
   /// Coordinate k by index, times the length; with its sign where the index has it.
   static constexpr float coordinate(std::size_t k, std::size_t index) noexcept {
     constexpr std::size_t cells = std::size_t{1} << (2 * magnitude_bits);
-    constexpr auto directions = OctahedralDirections<DirectionBits>::make();
-    constexpr auto lengths = TripletLengths<D, LengthBits>::make();
+    // Constants of their own: clang++ evaluates a local one at every call.
+    const auto& directions = detail::host_table<OctahedralDirections<DirectionBits>>;
+    const auto& lengths = detail::host_table<TripletLengths<D, LengthBits>>;
     const float length = length_in_index ? lengths.value[index / cells % lengths.size] : 1.0f;
     const float value = directions.value[k * cells + index % cells] * length;
     return signs_in_index && k < 2 && (index / cells / lengths.size >> k & 1) != 0 ? -value : value;
