@@ -184,7 +184,8 @@ struct IntegerKernels {
           unrolled<components>([&](auto j) KVCODEC_INLINE {
             const Bytes row = Q::template integer_value<j>(first, second);
             unrolled<N>([&](auto k) KVCODEC_INLINE {
-              row_sum[k] = S::dot4(row_sum[k], row, S::load_bytes(bytes[k] + 64 * (components * c + j)));
+              const std::int8_t* const query = sizeof(IntegerQuery<Q>::bytes) * N > 8 * 64 ? read_here(bytes[k]) : bytes[k];
+              row_sum[k] = S::dot4(row_sum[k], row, S::load_bytes(query + 64 * (components * c + j)));
             });
           });
         });
@@ -236,8 +237,11 @@ struct IntegerKernels {
   static constexpr std::size_t packing = 8 / Q::integer_packed_bits;
   /// Values that a byte of a row gives: components, or fields.
   static constexpr std::size_t slots = components * packing;
-  /// Queries at once. Each slot of each has four sums, and sixteen are what registers hold.
-  static constexpr std::size_t group = packing == 4 ? 2 : 4;
+  /// Queries that share a row's look-ups. Each has four sums a slot, and registers hold so many slots' at once.
+  static constexpr bool many_registers = S::registers >= 32;
+  static constexpr std::size_t group = (many_registers ? 4 : 2) / (packing == 4 ? 2 : 1);
+  template <std::size_t N>
+  static constexpr std::size_t slots_at_once = !many_registers ? 1 : N == 1 ? slots : 4 / N;
 
   /// N sums, of which `count` there are.
   template <std::size_t N>
@@ -245,29 +249,29 @@ struct IntegerKernels {
     const Weights* w[N];
     for (std::size_t k = 0; k < N; ++k) w[k] = weights + (k < count ? k : 0);
     each_chunk<fields / packing>([&](std::size_t c, auto n) KVCODEC_INLINE {
-      constexpr std::size_t at_once = N == 1 ? slots : 4 / N;
-      Floats value[packing][N][4];  // this and sum: indexed by constants alone, or they are kept in memory
+      constexpr std::size_t at_once = slots_at_once<N>;
+      [[maybe_unused]] Floats kept[packing][N][4];  // of the fields before a byte's last, which then go out in order
       unrolled<slots / at_once>([&](auto pass) KVCODEC_INLINE {
-        Ints sum[at_once][N][4];
+        Ints sum[at_once][N][4];  // this and kept: indexed by constants alone, or they are kept in memory
         sum_rows<n, at_once * pass, at_once, N>(w, rows, c, sum);
         unrolled<at_once>([&](auto s) KVCODEC_INLINE {
           constexpr std::size_t slot = at_once * pass + s;
           unrolled<N>([&](auto k) KVCODEC_INLINE {
-            Floats(&values)[4] = value[packing == 1 ? 0 : slot][k];
+            Floats values[4];
             in_order<n>(sum[s][k], *w[k], values);
-            if constexpr (packing == 1)
-              if (k < count) add_component<n>(values, sums[k] + Q::integer_at(slot) + 64 * c);
+            if constexpr (packing > 1 && slot + 1 < packing) {
+              unrolled<4>([&](auto j) KVCODEC_INLINE { kept[slot][k][j] = values[j]; });
+            } else if (k < count) {
+              unrolled<(n + 15) / 16>([&](auto j) KVCODEC_INLINE {
+                constexpr std::size_t size = quarter_size(n, j);
+                float* const to = sums[k] + (64 * c + 16 * j) * packing;
+                if constexpr (packing == 1) add_part<size>(values[j], to + Q::integer_at(slot));
+                else add_fields<size * packing>([&](auto f) KVCODEC_INLINE { return f == slot ? values[j] : kept[f][k][j]; }, to);
+              });
+            }
           });
         });
       });
-      if constexpr (packing > 1)
-        unrolled<N>([&](auto k) KVCODEC_INLINE {
-          if (k >= count) return;
-          unrolled<(n + 15) / 16>([&](auto j) KVCODEC_INLINE {
-            const auto field = [&](std::size_t f) KVCODEC_INLINE { return value[f][k][j]; };
-            add_fields<quarter_size(n, j) * packing>(field, sums[k] + (64 * c + 16 * j) * packing);
-          });
-        });
     });
   }
 
@@ -334,10 +338,6 @@ struct IntegerKernels {
   }
 
   template <std::size_t Size>
-  KVCODEC_INLINE static void add_component(const Floats (&values)[4], float* to) noexcept {
-    unrolled<(Size + 15) / 16>([&](auto j) KVCODEC_INLINE { add_part<quarter_size(Size, j)>(values[j], to + 16 * j); });
-  }
-  template <std::size_t Size>
   KVCODEC_INLINE static void add_part(Floats values, float* to) noexcept {
     S::store_part(S::add(values, S::load_part(to, Size)), to, Size);
   }
@@ -346,11 +346,11 @@ struct IntegerKernels {
   KVCODEC_INLINE static void add_fields(F field, float* to) noexcept {
     Floats ordered[packing];
     if constexpr (packing == 2) {
-      S::interleave(field(0), field(1), ordered[0], ordered[1]);
+      S::interleave(field(Constant<0>()), field(Constant<1>()), ordered[0], ordered[1]);
     } else {
       Floats even[2], odd[2];
-      S::interleave(field(0), field(2), even[0], even[1]);
-      S::interleave(field(1), field(3), odd[0], odd[1]);
+      S::interleave(field(Constant<0>()), field(Constant<2>()), even[0], even[1]);
+      S::interleave(field(Constant<1>()), field(Constant<3>()), odd[0], odd[1]);
       S::interleave(even[0], odd[0], ordered[0], ordered[1]);
       S::interleave(even[1], odd[1], ordered[2], ordered[3]);
     }

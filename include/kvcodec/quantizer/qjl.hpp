@@ -152,21 +152,7 @@ class QjlQuantizer {
 
   KVCODEC_HD KVCODEC_SHARED void encode(const float* u, std::byte* code) const noexcept {
     inner_.encode(u, code);
-    float residual[D], projected[D];
-    inner_.decode(code, residual);
-    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE {
-      store_floats<D, isa>(S::subtract(load_block<D, isa>(u, b), load_block<D, isa>(residual, b)), residual, b);
-    });
-    const Stored norm = saturate_to<Stored>(square_root(sum_of_squares<D, isa>(residual)));
-    store_half(norm, code + norm_at);
-    projection_.project(residual, projected);
-    std::byte* signs = code + signs_at;
-    const auto zero = S::broadcast(0.0f);
-    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE {
-      const std::uint32_t negative = S::bits(S::greater(zero, load_block<D, isa>(projected, b)));
-      signs[2 * b] = static_cast<std::byte>(negative & 0xffu);
-      if (block_size<D>(b) > 8) signs[2 * b + 1] = static_cast<std::byte>(negative >> 8);
-    });
+    encode_residual(u, code);
   }
 
   KVCODEC_HD KVCODEC_SHARED void decode(const std::byte* code, float* u) const noexcept {
@@ -216,6 +202,25 @@ class QjlQuantizer {
   }
 
  private:
+  /// A function of its own, whose vectors are not on the stack while the inner quantiser encodes.
+  KVCODEC_HD KVCODEC_SHARED void encode_residual(const float* u, std::byte* code) const noexcept {
+    float residual[D], projected[D];
+    inner_.decode(code, residual);
+    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE {
+      store_floats<D, isa>(S::subtract(load_block<D, isa>(u, b), load_block<D, isa>(residual, b)), residual, b);
+    });
+    const Stored norm = saturate_to<Stored>(square_root(sum_of_squares<D, isa>(residual)));
+    store_half(norm, code + norm_at);
+    projection_.project(residual, projected);
+    std::byte* signs = code + signs_at;
+    const auto zero = S::broadcast(0.0f);
+    each_block<blocks_of<D>>([&](std::size_t b) KVCODEC_INLINE {
+      const std::uint32_t negative = S::bits(S::greater(zero, load_block<D, isa>(projected, b)));
+      signs[2 * b] = static_cast<std::byte>(negative & 0xffu);
+      if (block_size<D>(b) > 8) signs[2 * b + 1] = static_cast<std::byte>(negative >> 8);
+    });
+  }
+
   KVCODEC_HD static float residual_norm(const std::byte* code) noexcept {
     return to_float(load_half<Stored>(code + norm_at));
   }

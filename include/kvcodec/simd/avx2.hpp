@@ -388,6 +388,7 @@ struct Simd<Isa::avx2> {
     };
     return {one(a.low, b.low), one(a.high, b.high)};
   }
+  static constexpr std::size_t registers = 8;
   static constexpr unsigned lookup_bits = 4;
   /// Words: all bytes with the odd ones 256-fold, and the odd ones alone.
   struct Sums {

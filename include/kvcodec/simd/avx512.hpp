@@ -334,6 +334,7 @@ struct Simd<Isa::avx512> {
     if constexpr (has_vbmi && (Width == 6 || Width == 7)) return {r};  // which the look-up does not see
     else return {_mm512_and_si512(r, mask)};
   }
+  static constexpr std::size_t registers = 32;
   static constexpr unsigned lookup_bits = has_vbmi ? 7 : 4;
   /// Words: all bytes with the odd ones 256-fold, and the odd ones alone.
   struct Sums {

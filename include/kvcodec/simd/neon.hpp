@@ -389,6 +389,7 @@ struct Simd<Isa::neon> {
       return vandq_u8(r, vdupq_n_u8((1u << Width) - 1));
     });
   }
+  static constexpr std::size_t registers = 8;
   static constexpr unsigned lookup_bits = 6;
   struct Sums {
     uint16x8_t word[8] = {};

@@ -348,6 +348,7 @@ struct Simd<Isa::scalar> {
       r.lane[l] = static_cast<std::uint8_t>((a.lane[l] | static_cast<unsigned>(b.lane[l]) << 8) >> Shift & ((1u << Width) - 1));
     return r;
   }
+  static constexpr std::size_t registers = 8;
   /// The largest power of two whose look-up of bytes is one or two instructions.
   static constexpr unsigned lookup_bits = 8;
   struct Sums {

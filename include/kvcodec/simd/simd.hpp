@@ -31,6 +31,7 @@
 //                                                  no byte beyond `Readable`; fields beyond N are anything below 2^W.
 //                                                  Where unpacks_at_bits, unpack<W, N, Readable, S> starts at bit S < 8
 //   field<W, S>(a, b)                              bits S to S+W-1 of the word that a (low) and b (high) make, for lookup<2^W>
+//   registers                                      how many Floats, Ints or Bytes the processor's registers hold
 //   lookup_bits                                    tables of bytes up to 2^lookup_bits are an instruction or two
 //   Sums, add_bytes(s, a), widen_sums(s, out)      64 sums of bytes, below 2^16 each, as ints in the end
 //   dot4(sum, a, b)                                sum[l] + a[4l] b[4l] + … + a[4l+3] b[4l+3]: b signed in [-127, 127], a a

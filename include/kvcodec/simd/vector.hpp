@@ -22,6 +22,16 @@ KVCODEC_INLINE inline void prefetch_ahead(const std::byte* row, std::size_t byte
 #endif
 }
 
+/// The same address, which the compiler takes for a new one: what is read from it in a loop is read there, where g++ would
+/// read it before the loop, more of it than registers hold, and keep it on the stack.
+template <class T>
+KVCODEC_INLINE inline const T* read_here(const T* p) noexcept {
+#if defined(__GNUC__)
+  asm("" : "+r"(p));
+#endif
+  return p;
+}
+
 /// f(0) to f(N-1); unrolled up to a vector of 128.
 template <std::size_t N, class F>
 KVCODEC_HD KVCODEC_INLINE inline void each_block(F f) noexcept {
