@@ -239,7 +239,7 @@ struct IntegerKernels {
   static constexpr std::size_t slots = components * packing;
   /// Queries that share a row's look-ups. Each has four sums a slot, and registers hold so many slots' at once.
   static constexpr bool many_registers = S::registers >= 32;
-  static constexpr std::size_t group = (many_registers ? 4 : 2) / (packing == 4 ? 2 : 1);
+  static constexpr std::size_t group = many_registers ? (packing > 1 ? 2 : 4) : (packing == 4 ? 1 : 2);
   template <std::size_t N>
   static constexpr std::size_t slots_at_once = !many_registers ? 1 : N == 1 ? slots : 4 / N;
 
@@ -250,7 +250,7 @@ struct IntegerKernels {
     for (std::size_t k = 0; k < N; ++k) w[k] = weights + (k < count ? k : 0);
     each_chunk<fields / packing>([&](std::size_t c, auto n) KVCODEC_INLINE {
       constexpr std::size_t at_once = slots_at_once<N>;
-      [[maybe_unused]] Floats kept[packing][N][4];  // of the fields before a byte's last, which then go out in order
+      [[maybe_unused]] Floats kept[packing > 1 ? packing - 1 : 1][N][4];  // a byte's fields but its last, which go out in order
       unrolled<slots / at_once>([&](auto pass) KVCODEC_INLINE {
         Ints sum[at_once][N][4];  // this and kept: indexed by constants alone, or they are kept in memory
         sum_rows<n, at_once * pass, at_once, N>(w, rows, c, sum);
