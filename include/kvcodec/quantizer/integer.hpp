@@ -68,6 +68,36 @@ inline void load_norms(ConstPlanes rows, float* norms) noexcept {
   for (std::size_t i = rows.count; i % lanes != 0; ++i) norms[i] = 0;
 }
 
+/// The rows from `first` on, sixty-four or those that are left, and their norms. (A loop that took its body as a function
+/// would cost a tenth of a sum's time.)
+template <class S, class Norm>
+KVCODEC_INLINE inline ConstPlanes sixty_four_rows(ConstPlanes rows, std::size_t first, float* norms) noexcept {
+  const ConstPlanes some = rows.rows(first, rows.count - first < 64 ? rows.count - first : 64);
+  load_norms<S, Norm>(some, norms);
+  return some;
+}
+
+/// Weights times norms of at most sixty-four rows, zeros beyond, and the largest magnitude. False where one is not finite.
+template <class S>
+KVCODEC_INLINE inline bool multiply(const float* weights, const float* norms, std::size_t count, typename S::Floats (&product)[4],
+                                    float& most) noexcept {
+  typename S::Floats largest = S::broadcast(0.0f), total = S::broadcast(0.0f);
+  unrolled<4>([&](auto q) KVCODEC_INLINE {
+    const std::size_t n = quarter_size(count, q);
+    product[q] = n == 0 ? S::broadcast(0.0f) : S::multiply(S::load_part(weights + 16 * q, n), S::load_part(norms + 16 * q, n));
+    largest = S::maximum(largest, S::magnitude(product[q]));
+    total = S::add(total, S::magnitude(product[q]));
+  });
+  most = S::largest(largest);
+  return is_finite(S::sum(total));
+}
+
+/// to[0] to to[Size - 1] += values.
+template <class S, std::size_t Size>
+KVCODEC_INLINE inline void add_part(typename S::Floats values, float* to) noexcept {
+  S::store_part(S::add(values, S::load_part(to, Size)), to, Size);
+}
+
 /// The quantiser's kernels; Norm names how a row's norm is read: Norm::load(const std::byte*), Norm::type.
 template <class Q, class Norm>
 struct IntegerKernels {
@@ -104,9 +134,8 @@ struct IntegerKernels {
   template <class Query>
   KVCODEC_SHARED static void score(const Query* queries, std::size_t n, ConstPlanes rows, float* scores, std::size_t stride) noexcept {
     for (std::size_t i = 0; i < rows.count; i += chunk) {
-      const ConstPlanes some = rows.rows(i, rows.count - i < chunk ? rows.count - i : chunk);
       float norms[chunk];
-      load_norms<S, Norm>(some, norms);
+      const ConstPlanes some = sixty_four_rows<S, Norm>(rows, i, norms);
       for (std::size_t k = 0; k < n; k += 4) {
         float* to = scores + k * stride + i;
         if (n - k == 1) score_group<1>(queries + k, 1, some, norms, to, stride);
@@ -118,9 +147,8 @@ struct IntegerKernels {
   template <class Accumulator>
   KVCODEC_SHARED static void accumulate(const float* weights, std::size_t stride, std::size_t n, ConstPlanes rows, Accumulator* sums) noexcept {
     for (std::size_t i = 0; i < rows.count; i += chunk) {
-      const ConstPlanes some = rows.rows(i, rows.count - i < chunk ? rows.count - i : chunk);
       float norms[chunk];
-      load_norms<S, Norm>(some, norms);
+      const ConstPlanes some = sixty_four_rows<S, Norm>(rows, i, norms);
       for (std::size_t first = 0; first < n; first += group) {
         Weights w[group];
         float* to[group];
@@ -154,6 +182,7 @@ struct IntegerKernels {
         unrolled<4>([&](auto q) KVCODEC_INLINE { f(components * c + k, q, Q::integer_at(k) + 64 * c + 16 * q, quarter_size(n, q)); });
     });
   }
+
   /// Sixteen sums at a time: of 16 / N rows with each of N queries, of which `count` there are.
   template <std::size_t N, class Query>
   KVCODEC_SHARED static void score_group(const Query* queries, std::size_t count, ConstPlanes rows, const float* norms, float* scores,
@@ -208,15 +237,9 @@ struct IntegerKernels {
 
   /// False where integers cannot say them: one is not finite, or all are below 2^-120. A unit of 0: all are zero.
   KVCODEC_SHARED static bool round_weights(const float* weights, const float* norms, std::size_t count, Weights& w) noexcept {
-    Floats product[4], largest = S::broadcast(0.0f), total = S::broadcast(0.0f);
-    unrolled<4>([&](auto q) KVCODEC_INLINE {
-      const std::size_t n = count > 16 * q ? (count - 16 * q < 16 ? count - 16 * q : 16) : 0;
-      product[q] = n == 0 ? S::broadcast(0.0f) : S::multiply(S::load_part(weights + 16 * q, n), S::load_part(norms + 16 * q, n));
-      largest = S::maximum(largest, S::magnitude(product[q]));
-      total = S::add(total, S::magnitude(product[q]));
-    });
-    if (!is_finite(S::sum(total))) return false;
-    const float most = S::largest(largest);
+    Floats product[4];
+    float most;
+    if (!multiply<S>(weights, norms, count, product, most)) return false;
     const float inverse = 127.0f / most;
     w.unit = 0;
     if (!is_finite(inverse)) return most == 0;
@@ -265,7 +288,7 @@ struct IntegerKernels {
               unrolled<(n + 15) / 16>([&](auto j) KVCODEC_INLINE {
                 constexpr std::size_t size = quarter_size(n, j);
                 float* const to = sums[k] + (64 * c + 16 * j) * packing;
-                if constexpr (packing == 1) add_part<size>(values[j], to + Q::integer_at(slot));
+                if constexpr (packing == 1) add_part<S, size>(values[j], to + Q::integer_at(slot));
                 else add_fields<size * packing>([&](auto f) KVCODEC_INLINE { return f == slot ? values[j] : kept[f][k][j]; }, to);
               });
             }
@@ -337,10 +360,6 @@ struct IntegerKernels {
     });
   }
 
-  template <std::size_t Size>
-  KVCODEC_INLINE static void add_part(Floats values, float* to) noexcept {
-    S::store_part(S::add(values, S::load_part(to, Size)), to, Size);
-  }
   /// field(f): that of sixteen bytes; `Size` fields in all.
   template <std::size_t Size, class F>
   KVCODEC_INLINE static void add_fields(F field, float* to) noexcept {
@@ -354,7 +373,7 @@ struct IntegerKernels {
       S::interleave(even[0], odd[0], ordered[0], ordered[1]);
       S::interleave(even[1], odd[1], ordered[2], ordered[3]);
     }
-    unrolled<(Size + 15) / 16>([&](auto f) KVCODEC_INLINE { add_part<quarter_size(Size, f)>(ordered[f], to + 16 * f); });
+    unrolled<(Size + 15) / 16>([&](auto f) KVCODEC_INLINE { add_part<S, quarter_size(Size, f)>(ordered[f], to + 16 * f); });
   }
 };
 

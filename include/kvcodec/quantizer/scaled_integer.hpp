@@ -99,15 +99,17 @@ struct IntegerKernels<Q, Norm> {
   template <class Accumulator>
   KVCODEC_SHARED static void accumulate(const float* weights, std::size_t stride, std::size_t n, ConstPlanes rows, Accumulator* sums) noexcept {
     for (std::size_t i = 0; i < rows.count; i += chunk) {
-      const ConstPlanes some = rows.rows(i, rows.count - i < chunk ? rows.count - i : chunk);
       float norms[chunk];
-      load_norms<S, Norm>(some, norms);
+      const ConstPlanes some = sixty_four_rows<S, Norm>(rows, i, norms);
       for (std::size_t k = 0; k < n; ++k) {
-        float product[chunk] = {};
-        if (multiply(weights + k * stride + i, norms, some.count, product)) {
+        Floats products[4];
+        float most, product[chunk];
+        const bool finite = multiply<S>(weights + k * stride + i, norms, some.count, products, most);
+        unrolled<4>([&](auto q) KVCODEC_INLINE { S::store(products[q], product + 16 * q); });
+        if (finite && (most == 0 || most > 0x1p-100f)) {
           accumulate_sign(product, 1.0f, some, sums[k].rotated);
           accumulate_sign(product, -1.0f, some, sums[k].rotated);
-        } else {
+        } else {  // not for integers
           for (std::size_t t = 0; t < some.count; ++t) Q().accumulate(product[t], some.code(t), sums[k].rotated);
         }
       }
@@ -132,20 +134,6 @@ struct IntegerKernels<Q, Norm> {
     Bytes bytes[4];
     S::transpose4(parts, bytes);
     unrolled<4>([&](auto k) KVCODEC_INLINE { words[k] = S::ints_of(bytes[k]); });
-  }
-
-  /// False where integers cannot say a product: one is not finite, or all are below 2^-100 and not zero.
-  KVCODEC_SHARED static bool multiply(const float* weights, const float* norms, std::size_t count, float* product) noexcept {
-    Floats largest = S::broadcast(0.0f), total = S::broadcast(0.0f);
-    for (std::size_t i = 0; i < count; i += lanes) {
-      const std::size_t n = count - i < lanes ? count - i : lanes;
-      const Floats part = S::multiply(S::load_part(weights + i, n), S::load_part(norms + i, n));
-      S::store(part, product + i);
-      largest = S::maximum(largest, S::magnitude(part));
-      total = S::add(total, S::magnitude(part));
-    }
-    const float most = S::largest(largest);
-    return is_finite(S::sum(total)) && (most == 0 || most > 0x1p-100f);
   }
 
   static constexpr float longest = Lengths::make().value[Q::integer_lengths - 1];
@@ -198,8 +186,7 @@ struct IntegerKernels<Q, Norm> {
         unrolled<(n + 15) / 16>([&](auto j) KVCODEC_INLINE {
           constexpr std::size_t size = quarter_size(n, j);
           float* to = sums + Q::integer_at(k) + 64 * c + 16 * j;
-          const Floats value = S::multiply(S::to_floats(sum[k][j]), unit);
-          S::store_part(S::add(value, S::load_part(to, size)), to, size);
+          add_part<S, size>(S::multiply(S::to_floats(sum[k][j]), unit), to);
         });
       });
     });
